@@ -1,0 +1,71 @@
+# Every recipe is what you would type yourself; `make` alone lists the targets.
+# A machine needs Python 3.11 or newer, pip and make; the first target that uses .venv builds it from requirements/.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+READY := $(VENV)/.ready
+
+MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml services/*/pyproject.toml operator/pyproject.toml spark-jobs/pyproject.toml))
+PROJECTS := $(addsuffix /pyproject.toml,$(MEMBERS))
+QUICK := $(wildcard tests/unit tests/contract tests/property tests/repo)
+BENCHMARKS := $(wildcard benchmarks/bench_*.py)
+
+# Only in `make lock`: pins for every Python and platform we support, with hashes, and without naming an index.
+PIN := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+OURS = $(shell sed -n 's/^name = "\(aviso-.*\)"$$/\1/p' $(PROJECTS))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help test check lint types imports quick bench golden format lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+test: $(READY) ## run every test that this machine can run
+	$(BIN)/pytest -n auto
+
+check: lint types imports quick ## formatting, lint, types, import contracts and the quick tests: under a minute
+
+lint: $(READY) ## formatting and lint
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: $(READY) ## strict types
+	$(BIN)/mypy
+
+imports: $(READY) ## who may import whom
+	$(BIN)/lint-imports --no-logo
+
+quick: $(READY) ## unit, contract and property tests, and those about the repository
+	$(BIN)/pytest -n auto $(QUICK)
+
+bench: $(READY) ## run every benchmark
+	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+
+golden: $(READY) ## write the golden files anew: look at the difference before you commit it
+	rm -rf tests/golden
+	$(BIN)/pytest --rewrite-golden
+
+format: $(READY) ## mend formatting, and of lint what can be mended
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+
+lock: $(READY) ## bring requirements/ up to date with the pyproject.toml files (newest of all: make lock PIN_FLAGS=--upgrade)
+	$(UV) $(PIN) $(PIN_FLAGS) $(addprefix --no-emit-package ,$(OURS)) --group dev $(PROJECTS) --output-file requirements/dev.txt
+	$(UV) $(PIN) --constraints requirements/dev.txt --group bootstrap --output-file requirements/bootstrap.txt
+
+clean: ## remove everything that was built or cached
+	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache uv.lock
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# pip installs uv, uv installs the pinned tools, then the members themselves, editable and without any network.
+$(READY): requirements/bootstrap.txt requirements/dev.txt $(PROJECTS)
+	@$(PYTHON) -c 'import sys, pip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo \
+	  "Python 3.11 or newer with its modules pip and venv is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Choose another: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv --clear --without-pip $(VENV)
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --require-hashes --requirement requirements/bootstrap.txt
+	$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes --requirement requirements/dev.txt
+	$(UV) pip install --quiet --python $(BIN)/python --offline --no-deps $(addprefix --editable ,$(MEMBERS))
+	@touch $@

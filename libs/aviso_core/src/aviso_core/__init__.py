@@ -1,0 +1,1 @@
+"""The domain of the notification service: no web framework, no Kubernetes, no Spark."""

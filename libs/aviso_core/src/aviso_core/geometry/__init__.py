@@ -1,0 +1,1 @@
+"""Shapes on the globe: how they are written, and which edges they mean."""

@@ -1,0 +1,415 @@
+"""What can be configured: one tree of Structs, one class per block of the configuration file.
+
+A default here is the contract's; a field without one is required. Keys that the contract knows but gives no meaning
+any more (`logging.format`, `jetstream.enable_auto_reconnect`) are not here: outside `auth` and `ecpds`, which refuse
+unknown keys, such keys are ignored, and that accepts them.
+
+Types say what a value is, not whether it makes sense: a number of seconds may be zero here and is refused in
+`refusals`, because most such rules hold only when the feature is switched on. What is derived from several keys, or
+from a key and the environment, is a property or belongs to the loader.
+
+`notification_schema` stays as the file has it. What an event type is belongs to the schema package, which must not
+be needed to read a port number. None is an absent block and `{}` an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from aviso_core.plain.secret import Secret, hide_credentials
+
+_LARGEST = 2**63 - 1
+
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=_LARGEST)]
+# The broker spells "unlimited" -1.
+Limit: TypeAlias = Annotated[int, Meta(ge=-1, le=_LARGEST)]
+Roles: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+class _Block(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of the configuration in which unknown keys are ignored."""
+
+    def __repr__(self) -> str:
+        # An address may carry credentials, and `nats_url` often does.
+        return hide_credentials(super().__repr__())
+
+
+class _StrictBlock(_Block, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A block in which a misspelt key would open a door, so unknown keys are refused."""
+
+
+# --- application -----------------------------------------------------------------------------------------
+
+
+class Homepage(_Block, frozen=True, kw_only=True):
+    """The links of the home page: absolute, http or https, without credentials."""
+
+    client_documentation_url: str = "https://sites.ecmwf.int/docs/aviso-client/main/"
+    """How to use the service."""
+
+    client_repository_url: str = "https://github.com/ecmwf/aviso-client"
+    """Where the client's sources are."""
+
+    server_documentation_url: str = "https://sites.ecmwf.int/docs/aviso-server/main/"
+    """How to run the service."""
+
+    server_repository_url: str = "https://github.com/ecmwf/aviso-server"
+    """Where the server's sources are."""
+
+
+class Cors(_Block, frozen=True, kw_only=True):
+    """Which pages of other origins may call the service from a browser. An addition of ours."""
+
+    allowed_origins: tuple[str, ...] = ()
+    """Origins such as `https://portal.example`, or `*` for all; none leaves the plain behaviour untouched."""
+
+    allow_credentials: bool = False
+    """Whether those pages may send the user's credentials along."""
+
+
+class Application(_Block, frozen=True, kw_only=True):
+    """Where the service listens and what it calls itself."""
+
+    host: str
+    """Address to listen on."""
+
+    port: Port
+    """Port to listen on; 0 takes a free one."""
+
+    base_url: str = "http://localhost"
+    """The `source` of every CloudEvent, and the beginning of its `dataschema`."""
+
+    static_files_path: str = "/app/static"
+    """Folder of the home page and of `/static`."""
+
+    homepage: Homepage = Homepage()
+    """The links of the home page."""
+
+    cors: Cors = Cors()
+    """Which other origins may call."""
+
+
+# --- logging ---------------------------------------------------------------------------------------------
+
+
+class Otlp(_Block, frozen=True, kw_only=True):
+    """Export of log records to an OpenTelemetry collector."""
+
+    enabled: bool = False
+    """Whether records are exported at all."""
+
+    endpoint: str | None = None
+    """Address of the collector; required when enabled."""
+
+    protocol: Literal["grpc", "http"] = "grpc"
+    """How the collector is spoken to."""
+
+    @property
+    def target(self) -> str:
+        """The complete address: `http://` where no scheme is given, and over http the path of log records."""
+        endpoint = (self.endpoint or "").strip()
+        address = endpoint if "://" in endpoint else f"http://{endpoint}"
+        if self.protocol == "grpc" or address.rstrip("/").endswith("/v1/logs"):
+            return address
+        return f"{address.rstrip('/')}/v1/logs"
+
+
+class Logging(_Block, frozen=True, kw_only=True):
+    """What is logged, and where besides standard output. The format is always JSON."""
+
+    level: str = "info"
+    """One of trace, debug, info, warn, error. The loader puts the effective one here: see `log_level`."""
+
+    otlp: Otlp = Otlp()
+    """Export of the same records."""
+
+
+# --- who may do what -------------------------------------------------------------------------------------
+
+
+class Auth(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How callers are recognised, and who administers."""
+
+    enabled: bool = False
+    """Whether callers are recognised; otherwise everything is open, administration included."""
+
+    mode: Literal["direct", "trusted_proxy"] = "direct"
+    """`direct` asks the auth service about every credential; `trusted_proxy` only checks tokens itself."""
+
+    auth_o_tron_url: str = ""
+    """Base address of the auth service; required in direct mode."""
+
+    jwt_secret: Secret = Secret("")
+    """Key that tokens are signed with; required when enabled."""
+
+    admin_roles: Roles = {}
+    """Realm to roles: who administers. Needs an entry when enabled."""
+
+    timeout_ms: Count = 5000
+    """How long the auth service may take."""
+
+
+class Ecpds(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The plugin that asks the ECPDS servers which destinations a user may read.
+
+    Nothing is required until a stream names the plugin: an unused block may be unfinished.
+    """
+
+    username: str = ""
+    """The service's own account at the servers."""
+
+    password: Secret = Secret("")
+    """That account's password."""
+
+    servers: tuple[str, ...] = ()
+    """Base addresses, all asked in parallel."""
+
+    match_key: str = ""
+    """The identifier field whose value is the destination."""
+
+    target_field: str = "name"
+    """The member of a destination record that is compared with that value."""
+
+    cache_ttl_seconds: Count = 300
+    """How long a user's destinations are remembered."""
+
+    max_entries: Count = 10_000
+    """Users whose destinations are remembered at a time."""
+
+    request_timeout_seconds: Count = 30
+    """How long a server may take for an answer, connecting included."""
+
+    connect_timeout_seconds: Count = 5
+    """How long connecting alone may take."""
+
+    partial_outage_policy: Literal["strict", "any_success"] = "strict"
+    """Whether one failing server fails the answer, or only all of them."""
+
+
+# --- metrics ---------------------------------------------------------------------------------------------
+
+
+class Metrics(_Block, frozen=True, kw_only=True):
+    """The listener for Prometheus, apart from the service's own."""
+
+    enabled: bool = False
+    """Whether there is such a listener."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+
+    port: Port | None = None
+    """Required when enabled; neither 0 nor the service's own."""
+
+
+# --- the event log ---------------------------------------------------------------------------------------
+
+
+class InMemory(_Block, frozen=True, kw_only=True):
+    """The log inside the process: for trying out, for tests, for a single instance."""
+
+    max_history_per_topic: Count = 1
+    """Messages kept per topic: see `history_per_topic`."""
+
+    max_topics: Count = 10_000
+    """Topics kept at a time; a new one evicts the one that was silent for longest."""
+
+    enable_metrics: bool = False
+    """More detail in the log, nothing else."""
+
+    @property
+    def history_per_topic(self) -> int:
+        """Messages that are really kept: a configured 0 acts as 1."""
+        return max(1, self.max_history_per_topic)
+
+
+class JetStream(_Block, frozen=True, kw_only=True):
+    """The durable log on NATS JetStream: the connection, and what streams are like by default."""
+
+    nats_url: str = "nats://localhost:4222"
+    """Where the broker is."""
+
+    token: Secret | None = None
+    """What the broker lets us in by. When it is absent, the loader takes the environment's `NATS_TOKEN`."""
+
+    timeout_seconds: Count = 30
+    """Patience of one connection attempt at startup."""
+
+    retry_attempts: Count = 3
+    """Connection attempts at startup, `reconnect_delay_ms` apart."""
+
+    max_reconnect_attempts: Count | None = None
+    """How often a lost connection is tried again, and how often setting up a live subscription is."""
+
+    reconnect_delay_ms: Count = 2000
+    """Pause between attempts to connect."""
+
+    publish_retry_attempts: Count = 5
+    """Attempts to publish over a channel that was closed."""
+
+    publish_retry_base_delay_ms: Count = 150
+    """First pause between attempts to publish; it doubles."""
+
+    max_messages: Limit | None = None
+    """Messages that a stream keeps; absent, 0 and -1 are no limit."""
+
+    max_bytes: Limit | None = None
+    """Bytes that a stream keeps; absent, 0 and -1 are no limit."""
+
+    retention_time: str | None = None
+    """How long a stream keeps a message: a duration such as `7d`."""
+
+    replicas: Count | None = None
+    """Copies of a stream in a cluster of brokers."""
+
+    storage_type: Literal["file", "memory"] = "file"
+    """Where a stream is kept; a stream that exists cannot change it."""
+
+    retention_policy: Literal["limits", "interest", "workqueue"] = "limits"
+    """`workqueue` is a word of the broker that is understood in order to be refused."""
+
+    discard_policy: Literal["old", "new"] = "old"
+    """What a full stream lets go of: its oldest message, or the new one."""
+
+    @property
+    def reconnect_attempts(self) -> int | None:
+        """Attempts before a lost connection is given up for good; None is never."""
+        return self.max_reconnect_attempts or None
+
+    @property
+    def subscribe_attempts(self) -> int:
+        """Attempts to set up a live subscription before its request fails."""
+        if self.max_reconnect_attempts is None:
+            return 5
+        return max(1, self.max_reconnect_attempts)
+
+
+class NotificationBackend(_Block, frozen=True, kw_only=True):
+    """Where events are kept. Only the block of the chosen kind is looked at."""
+
+    kind: str
+    """`in_memory` or `jetstream`. Plain text, because the refusal of another kind is worded by the contract."""
+
+    in_memory: InMemory = InMemory()
+    """The log inside the process."""
+
+    jetstream: JetStream = JetStream()
+    """The log on NATS."""
+
+
+# --- watching and replaying ------------------------------------------------------------------------------
+
+
+class WatchEndpoint(_Block, frozen=True, kw_only=True):
+    """How streams to subscribers behave. Each key has its own default, so a block may hold only some."""
+
+    sse_heartbeat_interval_sec: Count = 30
+    """Seconds between heartbeats."""
+
+    connection_max_duration_sec: Count = 3600
+    """Seconds after which a live stream is closed, so that clients authenticate anew."""
+
+    replay_batch_size: Count = 100
+    """Events read from the log at a time."""
+
+    max_historical_notifications: Count = 10_000
+    """Events that one request may replay, unless the schema says otherwise."""
+
+    replay_batch_delay_ms: Count = 100
+    """Pause between two batches; 0 is none."""
+
+    concurrent_notification_processing: Count = 15
+    """Accepted and checked, and of no effect."""
+
+
+class LiveSets(_Block, frozen=True, kw_only=True):
+    """Limits of live sets and aggregates. An addition of ours."""
+
+    max_queue_bytes: Count = 65_536
+    """Bytes that may wait for a slow reader."""
+
+    on_backpressure: Literal["invalidate", "disconnect", "drop"] = "invalidate"
+    """What happens beyond that, for subscribers who do not choose."""
+
+    heartbeat_seconds: Count = 20
+    """Seconds between heartbeats."""
+
+    scope_recheck_seconds: Count = 30
+    """How often permissions are resolved anew; 0 never."""
+
+    scope_grace_periods: Count = 3
+    """How many periods in a row resolving may fail before the stream ends."""
+
+    aggregate_debounce_ms: Count = 150
+    """How long a burst is gathered before an aggregate is sent."""
+
+    max_subscriptions_per_user: Count = 50
+    """Open live sets and aggregates of one user."""
+
+    max_subscriptions_per_address: Count = 100
+    """Open live sets and aggregates from one address."""
+
+    max_subscriptions: Count = 10_000
+    """Open live sets and aggregates of one gateway."""
+
+    trusted_proxy_hops: Count = 0
+    """How many proxies in front are ours: that many entries of `X-Forwarded-For`, from the right, are believed
+    when the subscriber's address is counted. 0 counts the address of the connection."""
+
+
+# --- taking notifications in -----------------------------------------------------------------------------
+
+
+class Ingest(_Block, frozen=True, kw_only=True):
+    """Limits of the batch endpoint. An addition of ours."""
+
+    batch_max_records: Count = 10_000
+    """Notifications of one request."""
+
+    batch_max_bytes: Count = 8 * 1024 * 1024
+    """Bytes of one request, after decompression."""
+
+
+# --- all of it -------------------------------------------------------------------------------------------
+
+
+class Settings(_Block, frozen=True, kw_only=True):
+    """The configuration of a process."""
+
+    application: Application
+    """Where the service listens."""
+
+    notification_backend: NotificationBackend
+    """Where events are kept."""
+
+    logging: Logging = Logging()
+    """What is logged."""
+
+    auth: Auth = Auth()
+    """Who callers are."""
+
+    metrics: Metrics = Metrics()
+    """The listener for Prometheus."""
+
+    watch_endpoint: WatchEndpoint = WatchEndpoint()
+    """How streams behave."""
+
+    notification_schema: Mapping[str, object] | None = None
+    """Event type to schema, unread. None when the block is absent."""
+
+    notification_schema_strict: bool | None = None
+    """Whether event types without a schema are refused; None: exactly when there is any schema."""
+
+    ecpds: Ecpds | None = None
+    """The ECPDS plugin; None when the block is absent."""
+
+    ingest: Ingest = Ingest()
+    """Limits of the batch endpoint."""
+
+    live_sets: LiveSets = LiveSets()
+    """Limits of live sets."""

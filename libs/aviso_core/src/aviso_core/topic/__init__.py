@@ -1,0 +1,1 @@
+"""The topic: identifier values as the tokens of one subject."""

@@ -1,0 +1,149 @@
+"""Every member stands on what it declares, and every tool knows every member.
+
+All members share one environment, so an import that a member forgot to declare works here and fails where the
+member is installed alone. Two tests look for that: one reads the imports, one hides everything undeclared.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from repo.tree import ROOT, committable_files, member_folders, packages_of, pyproject
+
+MEMBERS = pytest.mark.parametrize("member", member_folders(), ids=str)
+
+_IMPORT_ALL = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith(".__main__"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_the_workspace_lists_every_member() -> None:
+    """The Makefile finds members by their folder, uv by this list."""
+    assert pyproject(ROOT)["tool"]["uv"]["workspace"]["members"] == list(map(str, member_folders()))
+
+
+@MEMBERS
+def test_a_member_is_known_to_every_tool(member: Path) -> None:
+    """Its types are checked and published, its imports are under contract."""
+    tools = pyproject(ROOT)["tool"]
+    packages = packages_of(member)
+    assert packages
+    for package in packages:
+        assert (ROOT / package / "py.typed").is_file()
+        assert package.name in tools["importlinter"]["root_packages"]
+    assert f"{member}/src" in tools["mypy"]["files"]
+    assert f"{member}/src" in tools["mypy"]["mypy_path"]
+
+
+def test_every_python_file_is_under_strict_types() -> None:
+    """A new folder of code is told to mypy."""
+    checked = [ROOT / folder for folder in pyproject(ROOT)["tool"]["mypy"]["files"]]
+    python = [ROOT / path for path in committable_files() if path.suffix == ".py"]
+    assert not [path for path in python if not any(path.is_relative_to(folder) for folder in checked)]
+
+
+@MEMBERS
+def test_a_member_declares_what_it_imports(member: Path) -> None:
+    """Declared by itself: that another dependency brings the package along today is luck."""
+    own = {package.name for package in packages_of(member)}
+    providers = packages_distributions()
+    undeclared = {
+        name
+        for file in (ROOT / member / "src").rglob("*.py")
+        for name in _imported_packages(file)
+        if name not in own | sys.stdlib_module_names
+        and not {canonicalize_name(d) for d in providers.get(name, ())} & _declared(member)
+    }
+    assert not undeclared
+
+
+def _declared(member: Path) -> set[str]:
+    dependencies = pyproject(member)["project"].get("dependencies", [])
+    return {canonicalize_name(Requirement(text).name) for text in dependencies}
+
+
+def _imported_packages(file: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@MEMBERS
+def test_a_member_can_be_imported_alone(member: Path, tmp_path: Path) -> None:
+    """Every module of it is imported where only its dependencies, and theirs, are to be seen."""
+    for name in _closure(pyproject(member)["project"]["name"]):
+        _show_distribution(name, site=tmp_path)
+    for package in packages_of(member):
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _SEE_ONLY.format(site=str(tmp_path)) + _IMPORT_ALL,
+            package.name,
+        ]
+        ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+
+
+def test_what_is_not_declared_is_not_there_when_alone(tmp_path: Path) -> None:
+    """The test above hides what it means to hide: pytest is installed, and cannot be imported."""
+    command = [sys.executable, "-I", "-S", "-c", _SEE_ONLY.format(site=str(tmp_path)) + _IMPORT_ALL, "pytest"]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert "ModuleNotFoundError: No module named 'pytest'" in ran.stderr
+
+
+# `-S` leaves only the standard library on the path; the one folder is all that is added to it.
+_SEE_ONLY = "import sys; sys.path.append({site!r})\n"
+
+
+def _closure(name: str) -> set[str]:
+    """Return the names of a distribution and of everything that it needs on this machine."""
+    waiting = [Requirement(name)]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        known = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        if known not in seen:
+            seen.add(known)
+            waiting += [needed for needed in _needed(wanted.name) if _applies(needed, wanted.extras)]
+    return {name for name, _ in seen}
+
+
+def _needed(name: str) -> list[Requirement]:
+    return [Requirement(text) for text in distribution(name).requires or ()]
+
+
+def _applies(needed: Requirement, extras: set[str]) -> bool:
+    """Tell whether a requirement holds on this machine, for a distribution wanted with these extras."""
+    return needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in {"", *extras})
+
+
+def _show_distribution(name: str, *, site: Path) -> None:
+    """Link the files of an installed distribution into a folder, or, of a member, its packages."""
+    for member in member_folders():
+        if canonicalize_name(pyproject(member)["project"]["name"]) == name:
+            for package in packages_of(member):
+                (site / package.name).symlink_to(ROOT / package)
+            return
+    for file in distribution(name).files or ():
+        if ".." not in file.parts:
+            link = site / file
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(Path(str(file.locate())))
