@@ -64,6 +64,7 @@ FIELDS: list[tuple[AnyField, AnyField, str | None]] = [
     (TextField(name="f"), TextField(name="f", required=True), "became required"),
     (TextField(name="f", required=True), TextField(name="f"), None),
     (TextField(name="f", default="x"), TextField(name="f"), "lost its default"),
+    (TextField(name="f", default="x"), TextField(name="f", default="y"), "had the default 'x', has 'y'"),
     (TextField(name="f"), TextField(name="f", default="x"), None),
     (TextField(name="f"), TextField(name="f", max_length=5), "maxLength 5 is lower than none"),
     (TextField(name="f", max_length=6), TextField(name="f", max_length=5), "maxLength 5 is lower than 6"),

@@ -34,6 +34,8 @@ CASES = [
     (PayloadRules(json_schema=STEP), b'{"step":4,"files":["s3://a","b"]}', ("payload.files[1]", "does not match")),
     (PayloadRules(json_schema=STEP), b"[]", ("payload", "is not of type")),
     (PayloadRules(json_schema=STEP), b'{"step":100000000000000000000}', None),
+    (PayloadRules(json_schema=STEP), b'{"step":' + b"9" * 5000 + b"}", ("payload", "so many digits")),
+    (PayloadRules(), b'{"step":' + b"9" * 5000 + b"}", None),
 ]  # fmt: skip
 
 

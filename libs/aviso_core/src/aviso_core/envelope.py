@@ -7,7 +7,7 @@ prepared in an `Envelope`; the rest is a handful of short texts.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from aviso_core.event import Event
 
 TYPE_PREFIX: Final = "int.ecmwf.aviso."
+# What stands for itself in one part of a URL's path, besides letters, digits and `-._~`.
+_PATH_CHARACTERS: Final = "!$&'()*+,;=:@"
 
 _encode: Final = msgspec.json.Encoder().encode
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -28,7 +30,7 @@ class Envelope:
     """What all CloudEvents of one event type share. `base_url` is the service's own, as configured."""
 
     def __init__(self, *, event_type: str, base_url: str) -> None:
-        schema_url = f"{normal_url(base_url).rstrip('/')}/schema/{event_type}"
+        schema_url = f"{normal_url(base_url).rstrip('/')}/schema/{quote(event_type, safe=_PATH_CHARACTERS)}"
         self._head = (
             b'"datacontenttype":"application/json","dataschema":' + _encode(schema_url) + b',"id":"'
             + _encode(event_type)[1:-1] + b"@"
@@ -38,13 +40,15 @@ class Envelope:
 
     def render(self, event: Event, *, show_actor: bool = False) -> bytes:
         """Return the CloudEvent of an event as compact JSON, keys in alphabetical order."""
+        if event.unreadable:
+            raise RenderingFailed(event.unreadable)
         identifier, geometry = _visible_identifier(event)
         sequence = b"%d" % event.sequence
         return b"".join(
             (
                 b'{"actor":' + _encode(event.actor) + b"," if show_actor and event.actor else b"{",
                 b'"data":{',
-                b'"geometry":' + _encode(geometry) + b"," if geometry else b"",
+                b'"geometry":' + _encode_sorted(geometry) + b"," if geometry else b"",
                 b'"identifier":', _encode_sorted(identifier), b',"payload":', event.payload, b"},",
                 self._head, sequence, b'",' + _OPERATION_DELETE if event.operation else b'",',
                 b'"sequence":', sequence, self._type, to_text(event.instant).encode(),

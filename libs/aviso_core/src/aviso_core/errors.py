@@ -2,7 +2,8 @@
 
 Two families. A `Refusal` is the user's to mend: it has a stable code, says what is wrong, and names the field
 at fault. A `Faulty` collects many such faults at once (a configuration, a schema), because nobody wants to mend
-them one start at a time. What is left is ours: a stored record that cannot be read or rendered.
+them one start at a time. What is left is ours: a broker
+that cannot be reached, a stored record that cannot be read or rendered.
 
 Bugs are not here: they are assertions. HTTP statuses are not here either: the services map these classes to
 answers in one table of their own.
@@ -139,6 +140,15 @@ class SchemaError(Faulty):
     """A schema that cannot be served."""
 
     code = "INVALID_SCHEMA"
+
+
+# --- what we depend on ------------------------------------------------------------------------------------
+
+
+class Unavailable(AvisoError):
+    """What keeps our records or schemas cannot be reached; the message names it and the reason."""
+
+    code = "SERVICE_UNAVAILABLE"
 
 
 # --- what was stored -------------------------------------------------------------------------------------

@@ -72,3 +72,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     operation: Literal["", "delete"] = ""
     actor: str = ""
     traceparent: str = ""
+    producer_instant: int | None = None
+    # Why the event cannot be rendered, where its stored form does not allow it.
+    unreadable: str = ""

@@ -19,7 +19,9 @@ import msgspec
 DEEPEST_NESTING: Final = 127
 
 _decode: Final = msgspec.json.Decoder().decode
-_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# A string without its end reaches to the end of the text: looking for another way to read it would take time that
+# grows with the square of the length.
+_STRING_OR_BRACKET: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 class NotJson(ValueError):
@@ -78,6 +80,19 @@ class LongInteger(str):
     __slots__ = ()
 
 
+def holds_long_integer(value: object) -> bool:
+    """Tell whether a value that was decoded here has such an integer in it anywhere."""
+    match value:
+        case LongInteger():
+            return True
+        case list():
+            return any(map(holds_long_integer, value))
+        case dict():
+            return any(map(holds_long_integer, value.values()))
+        case _:
+            return False
+
+
 def _any_integer(text: str) -> int | LongInteger:
     return int(text) if len(text) < 4000 else LongInteger(text)
 
@@ -90,9 +105,9 @@ def is_strict(data: bytes) -> bool:
     """Tell whether raw JSON, skipped over but not decoded, also keeps the rules that skipping does not check.
 
     Skipping checks structure. What remains are half surrogate pairs, and numbers that may not fit a double: those
-    with an exponent of three digits or with hundreds of digits.
+    with an exponent of three digits, or with so many digits that an exponent of two is enough.
     """
-    has_digits = len(data) >= _DIGITS_OF_A_DOUBLE and _MANY_DIGITS.search(data)
+    has_digits = len(data) >= _FEWEST_MANY_DIGITS and _MANY_DIGITS.search(data)
     if b"\\u" not in data and not has_digits and not _LARGE_EXPONENT.search(data):
         return True
     try:
@@ -103,8 +118,8 @@ def is_strict(data: bytes) -> bool:
 
 
 _LARGE_EXPONENT: Final = re.compile(rb"[eE]\+?[0-9]{3}")
-_DIGITS_OF_A_DOUBLE: Final = 300
-_MANY_DIGITS: Final = re.compile(rb"(?<![0-9])[0-9]{300}")
+_FEWEST_MANY_DIGITS: Final = 200
+_MANY_DIGITS: Final = re.compile(rb"(?<![0-9])[0-9]{200}")
 
 
 def compact(data: bytes) -> bytes:

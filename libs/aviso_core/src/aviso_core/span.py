@@ -15,11 +15,12 @@ _LARGEST_SECONDS: Final = 2**63 - 1
 # The last millisecond of the calendar that the reference computes with, 31 December 262142.
 _LARGEST_MILLISECONDS: Final = 8_210_266_876_799_999
 
-_SEQUENCE: Final = re.compile(r"\+?0*([0-9]+)", re.ASCII)
-_EPOCH: Final = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+# Leading zeros are taken off afterwards: a pattern that tells them from the rest would try every boundary.
+_SEQUENCE: Final = re.compile(r"\+?([0-9]+)", re.ASCII)
+_EPOCH: Final = re.compile(r"([+-]?)([0-9]+)", re.ASCII)
 _MOST_SECONDS_DIGITS: Final = 11
 
-# RFC 3339, the same with a space, and both without an offset, which then is UTC.
+# RFC 3339, the same with a space, and both without an offset, which then is UTC (and has no small letters).
 _DATE_TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))?",
@@ -42,14 +43,18 @@ def read_sequence(text: str, *, name: str) -> int:
             f"{name} cannot be empty. Provide a valid sequence number or omit the field", field=name
         )
     match = _SEQUENCE.fullmatch(text)
-    if match is not None and len(match[1]) <= _MOST_SEQUENCE_DIGITS:
-        sequence = int(match[1])
-        if sequence <= _LARGEST_SEQUENCE:
-            return sequence
+    if match is not None:
+        digits = _significant(match[1])
+        if len(digits) <= _MOST_SEQUENCE_DIGITS and int(digits) <= _LARGEST_SEQUENCE:
+            return int(digits)
     raise InvalidSpan(
         f"{name} must be a valid positive integer. Got: '{text}'. Valid examples: '1', '123', '9999'",
         field=name,
     )
+
+
+def _significant(digits: str) -> str:
+    return digits.lstrip("0") or "0"
 
 
 def read_date(text: str, *, name: str) -> int:
@@ -65,7 +70,6 @@ def read_date(text: str, *, name: str) -> int:
         raise InvalidSpan(
             f"{name} must be a valid datetime/timestamp. Got: '{trimmed}'. Error: {reason}. "
             f"Valid examples: {_DATE_EXAMPLES}",
-            details=str(reason),
             field=name,
         ) from reason
 
@@ -77,9 +81,9 @@ class _NoInstant(ValueError):
 def _read_instant(text: str) -> int:
     digits = _EPOCH.fullmatch(text)
     if digits is not None:
-        return _read_epoch(text, sign=digits[1], digits=digits[2])
+        return _read_epoch(text, sign=digits[1], digits=_significant(digits[2]))
     match = _DATE_TIME.fullmatch(text)
-    if match is None:
+    if match is None or ("t" in text and not (match[8] or match[9])):
         raise _NoInstant(_NO_DATE)
     return _from_calendar(match)
 

@@ -60,10 +60,11 @@ class ChoiceField(Field, frozen=True, kw_only=True, dict=True, tag="Enum"):
         return {"values": list(self.values)}
 
     def json_schema(self) -> JsonSchema:
-        """Describe the members as configured and in lower case; other cases are accepted too."""
-        return {"type": ["string", "number", "boolean"], "examples": list(self.values)} | (
-            {"enum": sorted({*self.values, *self.members})} if self._is_caseless else {}
-        )
+        """Describe the members, which only letters have other spellings of; or what stands for its own text."""
+        text: JsonSchema = {"type": "string", "examples": list(self.values)}
+        if self._is_caseless:
+            text["enum"] = sorted(self.members)
+        return {"anyOf": [text, {"type": ["number", "boolean"]}]}
 
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield a list that nothing can be chosen from."""
@@ -99,7 +100,7 @@ class ChoiceField(Field, frozen=True, kw_only=True, dict=True, tag="Enum"):
 
     @classmethod
     def samples(cls) -> Iterator[tuple[ChoiceField, Samples]]:
-        """Yield a field of words and numbers."""
+        """Yield a field of words and a number, and one of numbers only."""
         yield (
             cls(name="x", values=("North", "south", "7")),
             Samples(
@@ -110,5 +111,12 @@ class ChoiceField(Field, frozen=True, kw_only=True, dict=True, tag="Enum"):
                     ("*", "Field 'x' has invalid value '*'. Allowed: [North, south, 7]"),
                     (True, "Field 'x' has invalid value 'true'. Allowed: [North, south, 7]"),
                 ),
+            ),
+        )
+        yield (
+            cls(name="x", values=("1", "2.5")),
+            Samples(
+                accepted=(("1", "1"), (1, "1"), (2.5, "2.5")),
+                refused=(("2", "Field 'x' has invalid value '2'. Allowed: [1, 2.5]"),),
             ),
         )

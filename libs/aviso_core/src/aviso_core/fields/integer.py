@@ -18,8 +18,18 @@ from aviso_core.fields.base import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DIGITS: Final = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+_DECIMAL: Final = re.compile(r"([+-]?)([0-9]+)", re.ASCII)
 _MOST_DIGITS: Final = 19
+
+
+def _number(match: re.Match[str]) -> int | None:
+    """Return the number of a decimal, or None where 64 bits do not hold it."""
+    sign, digits = match.groups()
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > _MOST_DIGITS:
+        return None
+    value = -int(significant) if sign == "-" else int(significant)
+    return value if SMALLEST_INTEGER <= value <= LARGEST_INTEGER else None
 
 
 class IntegerField(Field, frozen=True, kw_only=True, tag="Int"):
@@ -46,19 +56,17 @@ class IntegerField(Field, frozen=True, kw_only=True, tag="Int"):
         # The usual spelling, without a sign and short enough to fit, needs no second look.
         if len(text) < _MOST_DIGITS and text.isascii() and text.isdigit():
             return int(text)
-        match = _DIGITS.fullmatch(text)
+        match = _DECIMAL.fullmatch(text)
         if match is None:
             raise self._not_an_integer(
                 text, "invalid digit found in string" if text else "cannot parse integer from empty string"
             )
-        sign, digits = match.groups()
-        if len(digits) <= _MOST_DIGITS:
-            value = -int(digits) if sign == "-" else int(digits)
-            if SMALLEST_INTEGER <= value <= LARGEST_INTEGER:
-                return value
-        raise self._not_an_integer(
-            text, f"number too {'small' if sign == '-' else 'large'} to fit in target type"
-        )
+        value = _number(match)
+        if value is None:
+            raise self._not_an_integer(
+                text, f"number too {'small' if match[1] == '-' else 'large'} to fit in target type"
+            )
+        return value
 
     def _not_an_integer(self, text: str, details: str) -> InvalidIdentifier:
         return InvalidIdentifier(
@@ -77,11 +85,8 @@ class IntegerField(Field, frozen=True, kw_only=True, tag="Int"):
 
     def comparable(self, token: str) -> int | None:
         """Return the number that a stored token spells, or None."""
-        match = _DIGITS.fullmatch(token)
-        if match is None or len(match[2]) > _MOST_DIGITS:
-            return None
-        value = int(token)
-        return value if SMALLEST_INTEGER <= value <= LARGEST_INTEGER else None
+        match = _DECIMAL.fullmatch(token)
+        return None if match is None else _number(match)
 
     def operand(self, operator: str, value: object) -> int:
         """Return a whole number of 64 bits within the limits."""

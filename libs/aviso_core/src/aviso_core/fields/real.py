@@ -13,7 +13,7 @@ from aviso_core.json_text import plain_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _SURELY_FINITE: Final = 300
 _NO_NUMBER: Final = re.compile(r"[+-]?(?:inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
@@ -101,7 +101,7 @@ class RealField(Field, frozen=True, kw_only=True, tag="Float"):
             number["minimum"] = self.minimum
         if self.maximum is not None:
             number["maximum"] = self.maximum
-        text = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+        text = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
         return {"anyOf": [number, {"type": "string", "pattern": text}]}
 
     @classmethod

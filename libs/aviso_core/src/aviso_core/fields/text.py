@@ -77,7 +77,7 @@ class TextField(Field, frozen=True, kw_only=True, tag="String"):
         if self.max_length is not None:
             text["maxLength"] = self.max_length
         if self.pattern is not None:
-            return text | {"pattern": self.pattern}
+            text["pattern"] = self.pattern
         return {"anyOf": [text, {"type": ["number", "boolean"]}]}
 
     @classmethod
@@ -114,7 +114,7 @@ class TextField(Field, frozen=True, kw_only=True, tag="String"):
 
     @classmethod
     def samples(cls) -> Iterator[tuple[TextField, Samples]]:
-        """Yield an unlimited field, a short one, and one with a pattern."""
+        """Yield an unlimited field, a short one, and two with a pattern."""
         yield (
             cls(name="x"),
             Samples(
@@ -142,5 +142,12 @@ class TextField(Field, frozen=True, kw_only=True, tag="String"):
             Samples(
                 accepted=(("abc", "abc"),),
                 refused=(("a1", "Field 'x' does not match the pattern '^[a-z]+$', got: 'a1'"),),
+            ),
+        )
+        yield (
+            cls(name="x", pattern="^[0-9]{2}$"),
+            Samples(
+                accepted=(("07", "07"), (42, "42")),
+                refused=((7, "Field 'x' does not match the pattern '^[0-9]{2}$', got: '7'"),),
             ),
         )

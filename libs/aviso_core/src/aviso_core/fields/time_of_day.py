@@ -65,10 +65,7 @@ class TimeField(Field, frozen=True, kw_only=True, tag="Time"):
         """Describe the five forms, of which those without a leading zero are also numbers."""
         return {
             "anyOf": [
-                {
-                    "type": "string",
-                    "pattern": "^([0-9]|[01][0-9]|2[0-3])(:[0-5][0-9])?$|^([01][0-9]|2[0-3])[0-5][0-9]$",
-                },
+                {"type": "string", "pattern": _JSON_SCHEMA_PATTERN},
                 {"type": "integer", "minimum": 0, "maximum": 2359},
             ]
         }

@@ -6,6 +6,7 @@ all fields.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final, NoReturn, TypeAlias
 
 import msgspec
@@ -17,19 +18,25 @@ from aviso_core.fields.base import Comparable, unsupported_constraint
 Number: TypeAlias = int | float
 
 
-class Constraint(msgspec.Struct, frozen=True, kw_only=True):
+# With a `__dict__`, so that the members are gathered once: a request may list tens of thousands.
+class Constraint(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One operator on one field, its operands checked. `in` has any number of operands, `between` has two."""
 
     field: str
     operator: str
     operands: tuple[Comparable, ...]
 
+    @cached_property
+    def members(self) -> frozenset[Comparable]:
+        """Return the operands as a set."""
+        return frozenset(self.operands)
+
     def accepts(self, value: Comparable | None) -> bool:
         """Tell whether a stored value satisfies the constraint; a value that is no such thing never does."""
         if value is None:
             return False
         if self.operator in SET_OPERATORS:
-            return value in self.operands
+            return value in self.members
         assert not isinstance(value, str), "only numbers have ranges"
         limits = self.limits()
         return (

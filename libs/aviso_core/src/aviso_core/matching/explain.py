@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import shapely
 
+from aviso_core.geometry.assembly import can_be_cut
 from aviso_core.matching.filter import Area, Filter, SpatialFilter
 from aviso_core.matching.spatial import accepts, figure_of
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that the filter asks for, what the event has there, and whether that is enough.
 
-    Of a spatial clause that passed, `overlap` is the share of the event's area that lies in the filter's; of one that
-    did not, `distance_degrees` is how far apart the two are.
+    Of a spatial clause that passed, `overlap` is the share of the event's area that lies in the filter's, unless the
+    two are too intricate to tell; of one that did not, `distance_degrees` is how far apart the two are.
     """
 
     field: str
@@ -110,7 +111,7 @@ def _spatial_clause(spatial: SpatialFilter, candidate: Candidate) -> Clause:
 
 def _overlap(figure: Figure, candidate: Candidate) -> float | None:
     event_figure = candidate.figure()
-    if event_figure is None or not event_figure.area:
+    if event_figure is None or not can_be_cut(figure, event_figure) or not event_figure.area:
         return None
     return round(shapely.intersection(figure, event_figure).area / event_figure.area, 6)
 

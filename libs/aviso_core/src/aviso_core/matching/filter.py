@@ -155,9 +155,14 @@ def _check_left_out(field: AnyField, identifier: dict[str, Any], operation: Read
 
 
 def _read_polygon(field: SpatialField, value: object) -> Polygon:
-    if isinstance(value, dict) and not geojson.is_geojson(value):
+    if _is_constraint(value):
         raise unsupported_constraint(field.name)
     return read_area(value)
+
+
+def _is_constraint(value: object) -> bool:
+    """Tell whether a value sent for a shape is a constraint object instead of GeoJSON."""
+    return isinstance(value, dict) and not geojson.is_geojson(value)
 
 
 def read_undeclared_selection(
@@ -173,11 +178,12 @@ def read_undeclared_selection(
     for name in sorted(identifier):
         if name == POINT_KEY:
             continue
-        if name == POLYGON_KEY:
-            spatial = Area(polygon=read_area(identifier[name]))
+        value = identifier[name]
+        if name == POLYGON_KEY and not _is_constraint(value):
+            spatial = Area(polygon=read_area(value))
             values.append(None)
             continue
-        text = undeclared_text(name, identifier[name], operation)
+        text = undeclared_text(name, value, operation)
         values.append(None if text == WILDCARD else text)
     equals = tuple((place_name(place), text) for place, text in enumerate(values) if text is not None)
     return Selection(

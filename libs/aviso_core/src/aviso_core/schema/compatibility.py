@@ -77,6 +77,12 @@ def _field_changes(old: AnyField | None, new: AnyField) -> Iterator[Fault]:
         yield _fault(
             path, "lost its default: producers that leave it out would be refused", "keep the default"
         )
+    if old.default is not None and new.default not in (old.default, None):
+        yield _fault(
+            path,
+            f"had the default '{old.default}', has '{new.default}': producers that leave it out would mean it",
+            "keep the default",
+        )
     # Both are of one type here, which the type checker cannot see through the union.
     for narrowing in cast("Any", new).narrowings(old):
         yield _fault(path, narrowing, "accept at least what was accepted before")

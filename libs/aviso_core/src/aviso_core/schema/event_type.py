@@ -86,7 +86,7 @@ class EventType:
 
 
 def _text_of(field: ScalarField, value: object) -> str:
-    return value if isinstance(value, str) else scalar_text(field.name, value)
+    return value if type(value) is str else scalar_text(field.name, value)
 
 
 def _values_getter(names: Sequence[str]) -> Callable[[dict[str, str]], Sequence[str]]:

@@ -55,6 +55,11 @@ class PayloadCheck:
 
     def _validate(self, value: object) -> None:
         assert self._validator is not None
+        if json_text.holds_long_integer(value):
+            raise PayloadRefused(
+                "Payload holds an integer with so many digits that it cannot be checked against the JSON Schema",
+                field="payload",
+            )
         if self._validator.is_valid(value):
             return
         error = next(iter(self._validator.iter_errors(value)))

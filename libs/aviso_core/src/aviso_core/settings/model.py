@@ -232,10 +232,31 @@ class JetStream(_Block, frozen=True, kw_only=True):
     """The durable log on NATS JetStream: the connection, and what streams are like by default."""
 
     nats_url: str = "nats://localhost:4222"
-    """Where the broker is."""
+    """Where the broker is; several addresses of one cluster are separated by commas."""
 
     token: Secret | None = None
     """What the broker lets us in by. When it is absent, the loader takes the environment's `NATS_TOKEN`."""
+
+    user: str | None = None
+    """The broker's user, with a password. An addition of ours, as are the six that follow."""
+
+    password: Secret | None = None
+    """The password of that user."""
+
+    credentials_file: str | None = None
+    """A file with a user's token and key, as the broker's own tools write it."""
+
+    nkey_seed_file: str | None = None
+    """A file with the seed of an nkey."""
+
+    tls_ca_file: str | None = None
+    """The authority that signed the broker's certificate, where the system does not know it."""
+
+    tls_certificate_file: str | None = None
+    """Our own certificate, where the broker asks for one."""
+
+    tls_key_file: str | None = None
+    """The key of that certificate."""
 
     timeout_seconds: Count = 30
     """Patience of one connection attempt at startup."""

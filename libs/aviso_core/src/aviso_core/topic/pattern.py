@@ -23,9 +23,15 @@ def coarse_pattern(base: str, values: Sequence[str | None]) -> str:
     """
     fixed = []
     for value in values:
-        if value is None:
+        if not value:  # open, or empty: no event has an empty value, and a pattern cannot hold an empty token
             break
         fixed.append(encode_token(value))
     if len(fixed) == len(values):
         fixed = fixed[:-1]
     return ".".join([base, *fixed, ">"])
+
+
+def prefix_of(pattern: str) -> str:
+    """Return what a subject must begin with to be covered by a pattern that `coarse_pattern` made."""
+    assert pattern.endswith(".>"), "only patterns of this module are taken"
+    return pattern[:-1]
