@@ -64,6 +64,8 @@ def scalar_text(name: str, value: object) -> str:
     """Return the text of a JSON scalar as contract section 3.1 has it."""
     if type(value) is int:
         return str(value)
+    if type(value) is float:
+        return json_text.float_text(value)
     text = json_text.scalar_text(value)
     if text is not None:
         return text

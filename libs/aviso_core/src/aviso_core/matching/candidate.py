@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aviso_core.fields import AnyField, SpatialField
 from aviso_core.geometry import plane
+from aviso_core.matching.ranges import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,16 @@ _UNKNOWN = object()
 class Candidate:
     """One event beside the schema that says how its texts compare."""
 
-    __slots__ = ("_comparables", "_edges", "_fields", "_figure", "_seamless", "geometry", "identifier")
+    __slots__ = (
+        "_comparables",
+        "_edges",
+        "_fields",
+        "_figure",
+        "_keys",
+        "_seamless",
+        "geometry",
+        "identifier",
+    )
 
     def __init__(self, event: Event, fields: Mapping[str, AnyField], edges: Edges) -> None:
         self.identifier = event.identifier
@@ -30,6 +40,7 @@ class Candidate:
         self._fields = fields
         self._edges: Edges = edges
         self._comparables: dict[str, Comparable | None] = {}
+        self._keys: dict[str, int | None] = {}
         self._figure: Figure | None = None
         self._seamless: Figure | None = None
 
@@ -47,6 +58,15 @@ class Candidate:
         if not text or text == "*" or field is None or isinstance(field, SpatialField):
             return None
         return field.comparable(text)
+
+    def key(self, name: str) -> int | None:
+        """Return the key by which ranges of a number field are looked up, or None where none holds the value."""
+        if name in self._keys:
+            return self._keys[name]
+        value = self.comparable(name)
+        assert not isinstance(value, str), "only numbers have ranges"
+        key = self._keys[name] = None if value is None else key_of(value)
+        return key
 
     def figure(self) -> Figure | None:
         """Return the figure of the event's geometry, or None where it has none."""

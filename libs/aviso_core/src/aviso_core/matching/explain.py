@@ -105,7 +105,7 @@ def _spatial_clause(spatial: SpatialFilter, candidate: Candidate) -> Clause:
         found=None if candidate.geometry is None else candidate.geometry.geojson(),
         passed=passed,
         overlap=_overlap(figure, candidate) if passed and is_area else None,
-        distance_degrees=None if passed else _distance(figure, candidate),
+        distance_degrees=None if passed else _distance(spatial, figure, candidate),
     )
 
 
@@ -113,9 +113,13 @@ def _overlap(figure: Figure, candidate: Candidate) -> float | None:
     event_figure = candidate.figure()
     if event_figure is None or not can_be_cut(figure, event_figure) or not event_figure.area:
         return None
-    return round(shapely.intersection(figure, event_figure).area / event_figure.area, 6)
+    # A figure that holds a pole reaches beyond it, where there is nothing.
+    west, _, east, _ = event_figure.bounds
+    covered = shapely.intersection(event_figure, shapely.box(west, -90, east, 90))
+    return round(shapely.intersection(figure, covered).area / covered.area, 6)
 
 
-def _distance(figure: Figure, candidate: Candidate) -> float | None:
-    event_figure = candidate.figure()
+def _distance(spatial: SpatialFilter, figure: Figure, candidate: Candidate) -> float | None:
+    # Of the two, an area's own figure is the one that is repeated around the globe; a place's is not.
+    event_figure = candidate.figure() if isinstance(spatial, Area) else candidate.seamless_figure()
     return None if event_figure is None else round(float(shapely.distance(figure, event_figure)), 6)

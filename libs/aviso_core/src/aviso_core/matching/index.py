@@ -22,7 +22,8 @@ from aviso_core.matching.areas import AreaSet
 from aviso_core.matching.candidate import Candidate, CandidateMaker
 from aviso_core.matching.constraint import SET_OPERATORS, Constraint
 from aviso_core.matching.filter import Area, Filter
-from aviso_core.matching.ranges import RangeSet, key_of, keys_of
+from aviso_core.matching.ranges import RangeSet, keys_of
+from aviso_core.matching.shrinking import ShrinkingDict
 from aviso_core.matching.spatial import figure_of
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ _Key: TypeAlias = str | tuple[str]
 _Value: TypeAlias = Comparable | None
 _ValuesOf: TypeAlias = Callable[[dict[_Key, _Value]], object]
 
-# `in` constraints are written out as long as that makes no more copies of a filter than this.
+# Lists of values are written out as long as that makes no more copies of a filter than this, and one of them at any
+# rate unless it is longer than anybody would write: a copy costs a microsecond once, asking costs one for every event.
 _MOST_COPIES: Final = 64
+_LONGEST_LIST: Final = 1000
 # How many values an event of an undeclared type has; no field has this name.
 _PLACES: Final = ""
 
@@ -49,7 +52,7 @@ class Entry(Generic[S]):
 
     def __init__(self, filter: Filter, rest: tuple[Constraint, ...]) -> None:
         self.filter = filter
-        self.subscribers: dict[S, None] = {}
+        self.subscribers: ShrinkingDict[S, None] = ShrinkingDict()
         # What the place in the index does not already guarantee.
         self.rest = rest
 
@@ -63,10 +66,9 @@ class Index(Generic[S]):
 
     def __init__(self, schema: Schema | None) -> None:
         self._candidates = CandidateMaker(schema)
-        self._entries: dict[Filter, Entry[S]] = {}
+        self._entries: ShrinkingDict[Filter, Entry[S]] = ShrinkingDict()
         self._groups: dict[tuple[_Key, ...], _Group[S]] = {}
-        self._blank: dict[_Key, _Value] = {}
-        self._lookups: list[tuple[_ValuesOf, Callable[[object], _Bucket[S] | None]]] = []
+        self._layout: _Layout[S] | None = None
 
     def __len__(self) -> int:
         """Return how many distinct filters there are."""
@@ -86,46 +88,54 @@ class Index(Generic[S]):
     def remove(self, filter: Filter, subscriber: S) -> None:
         """Remove a subscriber, and its filter with the last one."""
         entry = self._entries[filter]
-        del entry.subscribers[subscriber]
+        entry.subscribers.remove(subscriber)
         if entry.subscribers:
             return
-        del self._entries[filter]
+        self._entries.remove(filter)
         plan = _Plan(filter)
         if plan.is_satisfiable:
             group = self._groups[plan.keys]
             group.remove(plan, entry)
             if not group.buckets:
                 del self._groups[plan.keys]
-                self._prepare_lookups()
+                self._layout = None
 
     def _group(self, keys: tuple[_Key, ...]) -> _Group[S]:
         group = self._groups.get(keys)
         if group is None:
             group = self._groups[keys] = _Group(keys)
-            self._prepare_lookups()
+            self._layout = None
         return group
-
-    def _prepare_lookups(self) -> None:
-        """Lay out what every event needs of the groups, which change far less often than events come."""
-        self._blank = dict.fromkeys(key for keys in self._groups for key in keys)
-        self._lookups = [(group.values_of, group.buckets.get) for group in self._groups.values()]
 
     def selecting(self, event: Event) -> list[Entry[S]]:
         """Return the entries whose filter selects the event."""
+        if self._layout is None:
+            self._layout = _Layout(self._groups)
         candidate = self._candidates.of(event)
-        values = self._values(candidate)
+        values = self._layout.values(candidate)
         found: list[Entry[S]] = []
-        for values_of, get_bucket in self._lookups:
+        for values_of, get_bucket in self._layout.lookups:
             bucket = get_bucket(values_of(values))
             if bucket is not None:
                 found += bucket.selecting(candidate)
         return found
 
-    def _values(self, candidate: Candidate) -> dict[_Key, _Value]:
+
+class _Layout(Generic[S]):
+    """What every event needs of the groups, made by the first event after the set of groups has changed."""
+
+    __slots__ = ("_blank", "_compared", "lookups")
+
+    def __init__(self, groups: dict[tuple[_Key, ...], _Group[S]]) -> None:
+        self._blank: dict[_Key, _Value] = dict.fromkeys(key for keys in groups for key in keys)
+        self._compared = [key for key in self._blank if isinstance(key, tuple)]
+        self.lookups = [(group.values_of, group.buckets.get) for group in groups.values()]
+
+    def values(self, candidate: Candidate) -> dict[_Key, _Value]:
+        """Return what the event has for each key that any group has, None where it has nothing."""
         values = self._blank | candidate.identifier
-        for key in self._blank:
-            if isinstance(key, tuple):
-                values[key] = candidate.comparable(key[0])
+        for key in self._compared:
+            values[key] = candidate.comparable(key[0])
         if _PLACES in self._blank:
             values[_PLACES] = len(candidate.identifier)
         return values
@@ -164,7 +174,7 @@ def _written_out(filter: Filter) -> tuple[list[Constraint], list[Constraint]]:
     copies = 1
     for one in sorted(sets, key=lambda one: len(one.operands)):
         copies *= len(one.operands)
-        if copies <= _MOST_COPIES:
+        if copies <= _MOST_COPIES or (not taken and copies <= _LONGEST_LIST):
             taken.append(one)
     taken.sort(key=lambda one: one.field)
     return taken, [one for one in sets if one not in taken]
@@ -186,7 +196,7 @@ class _Group(Generic[S]):
     __slots__ = ("_is_single", "buckets", "values_of")
 
     def __init__(self, keys: tuple[_Key, ...]) -> None:
-        self.buckets: dict[object, _Bucket[S]] = {}
+        self.buckets: ShrinkingDict[object, _Bucket[S]] = ShrinkingDict()
         self._is_single = len(keys) == 1
         self.values_of: _ValuesOf = itemgetter(*keys) if keys else _nothing
 
@@ -202,7 +212,7 @@ class _Group(Generic[S]):
             bucket = self.buckets[values]
             bucket.remove(plan, entry)
             if bucket.is_empty:
-                del self.buckets[values]
+                self.buckets.remove(values)
 
     def _places(self, plan: _Plan) -> Iterable[object]:
         # An `itemgetter` of one key gives the value itself and not a tuple of it.
@@ -212,15 +222,18 @@ class _Group(Generic[S]):
 class _Bucket(Generic[S]):
     """The filters of a group whose equalities ask for the same values, by what else they ask."""
 
-    __slots__ = ("_areas", "_places", "_plain", "_ranges")
+    __slots__ = ("_areas", "_open", "_places", "_plain", "_ranges")
 
     def __init__(self) -> None:
-        self._plain: dict[Entry[S], None] = {}
+        self._plain: ShrinkingDict[Entry[S], None] = ShrinkingDict()
+        # How many entries are not certain to be selected once they are reached.
+        self._open = 0
         self._areas: AreaSet[Entry[S]] | None = None
         self._places: AreaSet[Entry[S]] | None = None
         self._ranges: dict[str, RangeSet[Entry[S]]] | None = None
 
     def add(self, plan: _Plan, entry: Entry[S]) -> None:
+        self._open += bool(plan.rest)
         if plan.spatial is not None:
             self._figures(plan).add(figure_of(plan.spatial), entry)
         elif plan.primary is not None:
@@ -241,6 +254,7 @@ class _Bucket(Generic[S]):
         return self._places
 
     def remove(self, plan: _Plan, entry: Entry[S]) -> None:
+        self._open -= bool(plan.rest)
         if plan.spatial is not None:
             figures = self._figures(plan)
             figures.remove(entry)
@@ -253,7 +267,7 @@ class _Bucket(Generic[S]):
             if not ranges:
                 del self._ranges[plan.primary.field]
         else:
-            del self._plain[entry]
+            self._plain.remove(entry)
 
     def _drop(self, figures: AreaSet[Entry[S]]) -> None:
         if figures is self._areas:
@@ -270,14 +284,15 @@ class _Bucket(Generic[S]):
         reached = list(self._plain)
         if self._ranges:
             for name, ranges in self._ranges.items():
-                value = candidate.comparable(name)
-                if value is not None:
-                    assert not isinstance(value, str)
-                    reached += ranges.holding(key_of(value))
+                key = candidate.key(name)
+                if key is not None:
+                    reached += ranges.holding(key)
         if self._areas is not None and (figure := candidate.figure()) is not None:
             reached += self._areas.meeting(figure)
         if self._places is not None and isinstance(candidate.geometry, Polygon):
             seamless = candidate.seamless_figure()
             assert seamless is not None
             reached += self._places.meeting(seamless)
+        if not self._open:
+            return reached
         return [entry for entry in reached if not entry.rest or entry.accepts_rest(candidate)]

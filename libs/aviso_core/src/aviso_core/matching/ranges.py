@@ -13,11 +13,12 @@ no range any more is dropped.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Hashable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from aviso_core.fields.base import LARGEST_INTEGER, SMALLEST_INTEGER
+from aviso_core.matching.shrinking import ShrinkingDict
 
 if TYPE_CHECKING:
     from aviso_core.matching.constraint import Limits, Number
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Hashable)
 
 _HIGHEST: Final = 2**64 - 1
-_BEYOND: Final = float("inf")
 _SIGN: Final = 2**63
 _as_bits: Final = struct.Struct(">Q").unpack
 _from_double: Final = struct.Struct(">d").pack
@@ -59,14 +59,35 @@ def keys_of(limits: Limits) -> tuple[int, int] | None:
 assert integer_key(LARGEST_INTEGER) == _HIGHEST
 
 
-class _Point(Generic[T]):
-    """The ranges that belong to one point of the tree, sorted by either end. The number tells equal ends apart."""
+class _Ends(Generic[T]):
+    """The items of a point, sorted by one of their two ends; those of equal ends stand in the order they came in."""
 
-    __slots__ = ("by_high", "by_low")
+    __slots__ = ("items", "keys")
 
     def __init__(self) -> None:
-        self.by_low: list[tuple[int, int, T]] = []
-        self.by_high: list[tuple[int, int, T]] = []
+        self.keys: list[int] = []
+        self.items: list[T] = []
+
+    def add(self, key: int, item: T) -> None:
+        place = bisect_right(self.keys, key)
+        self.keys.insert(place, key)
+        self.items.insert(place, item)
+
+    def remove(self, key: int, number: int, number_of: Callable[[T], int]) -> None:
+        first, beyond = bisect_left(self.keys, key), bisect_right(self.keys, key)
+        place = bisect_left(self.items, number, first, beyond, key=number_of)
+        del self.keys[place]
+        del self.items[place]
+
+
+class _Point(Generic[T]):
+    """The ranges that belong to one point of the tree."""
+
+    __slots__ = ("highs", "lows")
+
+    def __init__(self) -> None:
+        self.lows: _Ends[T] = _Ends()
+        self.highs: _Ends[T] = _Ends()
 
 
 class RangeSet(Generic[T]):
@@ -77,7 +98,8 @@ class RangeSet(Generic[T]):
     def __init__(self) -> None:
         # Height → the part of a key above that height → the one point there.
         self._heights: dict[int, dict[int, _Point[T]]] = {}
-        self._numbers: dict[T, int] = {}
+        # Items are numbered as they come, so that one of many with the same end can be found by halving.
+        self._numbers: ShrinkingDict[T, int] = ShrinkingDict()
         self._serial = 0
 
     def __len__(self) -> int:
@@ -88,24 +110,26 @@ class RangeSet(Generic[T]):
         """Add an item that is not there yet."""
         assert item not in self._numbers
         self._serial += 1
-        number = self._numbers[item] = self._serial
+        self._numbers[item] = self._serial
         height = (low ^ high).bit_length()
         points = self._heights.setdefault(height, {})
         point = points.get(low >> height)
         if point is None:
             point = points[low >> height] = _Point()
-        insort(point.by_low, (low, number, item))
-        insort(point.by_high, (high, number, item))
+        point.lows.add(low, item)
+        point.highs.add(high, item)
 
     def remove(self, low: int, high: int, item: T) -> None:
         """Remove an item that is there, with the range that it was added with."""
-        number = self._numbers.pop(item)
+        number_of = self._numbers.__getitem__
+        number = number_of(item)
         height = (low ^ high).bit_length()
         points = self._heights[height]
         point = points[low >> height]
-        del point.by_low[bisect_left(point.by_low, (low, number))]
-        del point.by_high[bisect_left(point.by_high, (high, number))]
-        if not point.by_low:
+        point.lows.remove(low, number, number_of)
+        point.highs.remove(high, number, number_of)
+        self._numbers.remove(item)
+        if not point.lows.keys:
             del points[low >> height]
             if not points:
                 del self._heights[height]
@@ -117,10 +141,14 @@ class RangeSet(Generic[T]):
             point = points.get(key >> height)
             if point is None:
                 continue
-            # The point is the middle of the keys that share its upper part: the bit below tells the side.
+            # The point is the middle of the keys that share its upper part: the bit below tells the side. Mostly
+            # nothing is held there, and one comparison says so.
             if height and key >> (height - 1) & 1:
-                held = point.by_high[bisect_left(point.by_high, (key,)) :]
+                ends = point.highs
+                if ends.keys[-1] >= key:
+                    found += ends.items[bisect_left(ends.keys, key) :]
             else:
-                held = point.by_low[: bisect_right(point.by_low, (key, _BEYOND))]
-            found += [item for _, _, item in held]
+                ends = point.lows
+                if ends.keys[0] <= key:
+                    found += ends.items[: bisect_right(ends.keys, key)]
         return found

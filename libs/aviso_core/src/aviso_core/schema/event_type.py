@@ -52,17 +52,27 @@ class EventType:
 
     def announce(self, identifier: dict[str, object]) -> Announced:
         """Check the identifier of a notification and return what is stored of it."""
-        if not identifier.keys() <= self._names:
-            raise unknown_field(min(identifier.keys() - self._names), "notify")
-        if self.geometry_field is not None or len(identifier) != len(self._names):
+        values = self._texts(identifier)
+        if values is None:
             return self._announce_field_by_field(identifier)
-        values = {
-            name: canonical(value if type(value := identifier[name]) is str else scalar_text(name, value))
-            for name, canonical in self._scalars
-        }
         return Announced(subject=encode_subject(self.base, self._routed_values(values)), identifier=values)
 
+    def _texts(self, identifier: dict[str, object]) -> dict[str, str] | None:
+        """Return the canonical texts where all fields are texts, there, and good; what else there is takes longer."""
+        if self.geometry_field is not None or len(identifier) != len(self._names):
+            return None
+        try:
+            return {
+                name: canonical(value if type(value := identifier[name]) is str else scalar_text(name, value))
+                for name, canonical in self._scalars
+            }
+        except (KeyError, InvalidIdentifier):
+            # Which of several faults is told has an order, and that is kept elsewhere.
+            return None
+
     def _announce_field_by_field(self, identifier: dict[str, object]) -> Announced:
+        if not identifier.keys() <= self._names:
+            raise unknown_field(min(identifier.keys() - self._names), "notify")
         values: dict[str, str] = {}
         geometry: Geometry | None = None
         for field in self.schema.fields:
