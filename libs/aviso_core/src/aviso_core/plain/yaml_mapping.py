@@ -1,4 +1,6 @@
-"""Configuration files: bytes of YAML in, one mapping of plain values out, or the fault with its line.
+"""Files of YAML: bytes in, mappings of plain values out, or the fault with its line.
+
+A configuration is one mapping (`read_mapping`); manifests may share a file (`read_mappings`).
 
 PyYAML's parser does the parsing. The values are built here, from its events, because of what its constructors do:
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 64
 # Characters and values once all aliases are written out: far above any configuration, far below a bomb.
 MAX_EXPANDED_SIZE: Final = 16 * 1024 * 1024
+# Manifests in one file: more than a cluster has.
+MAX_DOCUMENTS: Final = 1000
 
 # PyYAML can be built without libyaml; its own parser is slower and takes a little more.
 FASTEST_PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -54,13 +58,42 @@ def read_mapping(
     content: bytes, *, name: str, parser: type = FASTEST_PARSER
 ) -> tuple[dict[str, object], Fault | None]:
     """Return the mapping of a file, or what is wrong with it; a file without any value is an empty mapping."""
-    value, trouble = _read(content, parser)
+    documents, trouble = _read(content, parser, most=1)
     if trouble is not None:
-        path = f"{name}, line {trouble.line}"
-        return {}, Fault(path=path, message=trouble.message, remedy=trouble.remedy)
+        return {}, _fault(name, trouble)
+    value = documents[0].value if documents else None
     if value is None or isinstance(value, dict):
         return value or {}, None
     return {}, Fault(path=name, message="is not a mapping", remedy="write settings as 'key: value'")
+
+
+class Document(NamedTuple):
+    """One mapping of a file, and the line on which it begins."""
+
+    mapping: dict[str, object]
+    line: int
+
+
+def read_mappings(
+    content: bytes, *, name: str, parser: type = FASTEST_PARSER
+) -> tuple[list[Document], Fault | None]:
+    """Return the mappings of a file with any number of documents, or what is wrong with it.
+
+    Documents without any value are passed over, as they are left behind by a separator at either end.
+    """
+    documents, trouble = _read(content, parser, most=MAX_DOCUMENTS)
+    mappings = []
+    for value, line in documents:
+        if isinstance(value, dict):
+            mappings.append(Document(value, line))
+        elif value is not None:
+            trouble = trouble or _Trouble(line, "is not a mapping", "write 'key: value'")
+    return ([], _fault(name, trouble)) if trouble else (mappings, None)
+
+
+def _fault(name: str, trouble: _Trouble) -> Fault:
+    path = f"{name}, line {trouble.line}"
+    return Fault(path=path, message=trouble.message, remedy=trouble.remedy)
 
 
 class _Trouble(NamedTuple):
@@ -69,22 +102,27 @@ class _Trouble(NamedTuple):
     remedy: str
 
 
-def _read(content: bytes, parser: type) -> tuple[object, _Trouble | None]:
+class _Read(NamedTuple):
+    value: object
+    line: int
+
+
+def _read(content: bytes, parser: type, *, most: int) -> tuple[list[_Read], _Trouble | None]:
     try:
-        return _Builder(yaml.parse(content.decode("utf-8-sig"), parser)).document(), None
+        return _Builder(yaml.parse(content.decode("utf-8-sig"), parser)).documents(most), None
     except UnicodeDecodeError as error:
-        return None, _Trouble(_line_at(content, error.start), "is not UTF-8 text", "save the file as UTF-8")
+        return [], _Trouble(_line_at(content, error.start), "is not UTF-8 text", "save the file as UTF-8")
     except yaml.reader.ReaderError as error:
         # libyaml counts bytes, and PyYAML's own parser characters; that line may be a few too early.
         line = _line_at(content, error.position)
-        return None, _Trouble(line, "has a character that YAML forbids", "remove that character")
+        return [], _Trouble(line, "has a character that YAML forbids", "remove that character")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = _QUOTED.sub("…", error.problem or "it cannot be read")
         line = mark.line + 1 if mark is not None else 1
-        return None, _Trouble(line, f"is not YAML: {problem}", "mend the file around that line")
+        return [], _Trouble(line, f"is not YAML: {problem}", "mend the file around that line")
     except _NotTaken as error:
-        return None, error.trouble
+        return [], error.trouble
 
 
 def resolve(text: str) -> bool | int | float | str | None:
@@ -105,8 +143,7 @@ class _NotTaken(Exception):
 
     def __init__(self, event: yaml.Event, message: str, remedy: str) -> None:
         super().__init__(message)
-        line = event.start_mark.line + 1 if event.start_mark is not None else 1
-        self.trouble = _Trouble(line, message, remedy)
+        self.trouble = _Trouble(_line_of(event), message, remedy)
 
 
 class _Built(NamedTuple):
@@ -124,15 +161,17 @@ class _Builder:
         self._events = events
         self._anchors: dict[str, _Built] = {}
 
-    def document(self) -> object:
-        """Return the value of the only document, or None if there is none."""
-        documents: list[object] = []
+    def documents(self, most: int) -> list[_Read]:
+        """Return the value of each document."""
+        documents: list[_Read] = []
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                if documents:
-                    raise _NotTaken(event, "begins a second document", "keep one document in the file")
-                documents.append(self._build(next(self._events), 0).value)
-        return documents[0] if documents else None
+                if len(documents) == most:
+                    raise _too_many(event, most)
+                begin = next(self._events)
+                documents.append(_Read(self._build(begin, 0).value, _line_of(begin)))
+                self._anchors.clear()
+        return documents
 
     def _build(self, event: yaml.Event, depth: int) -> _Built:
         assert isinstance(event, yaml.NodeEvent), "the parser closes what it opens"
@@ -238,8 +277,18 @@ def _too_deep(event: yaml.Event) -> _NotTaken:
     return _NotTaken(event, f"nests deeper than {MAX_DEPTH} levels", "flatten the file")
 
 
+def _too_many(event: yaml.Event, most: int) -> _NotTaken:
+    if most == 1:
+        return _NotTaken(event, "begins a second document", "keep one document in the file")
+    return _NotTaken(event, f"has more than {most} documents", "use several files")
+
+
 def _unknown_tag(event: yaml.Event) -> _NotTaken:
     return _NotTaken(event, "has a tag that is not taken", "remove the tag, or quote text that begins with !")
+
+
+def _line_of(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark is not None else 1
 
 
 def _line_at(content: bytes, position: int) -> int:
