@@ -1,0 +1,1 @@
+"""The message broker: the one connection to it that the log and the registry share."""

@@ -1,0 +1,303 @@
+"""The log on JetStream, put together: streams, publisher, consumers, tails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Final, NamedTuple, TypeAlias
+
+from nats.nuid import NUID
+
+from aviso_core import instant as instants
+from aviso_core.broker.connection import ApiRefusal, Connection, ConnectionOptions, open_connection
+from aviso_core.eventlog.base import (
+    Appended,
+    AppendFailed,
+    Batch,
+    Bounds,
+    Entry,
+    EpochChanged,
+    Record,
+    StreamMissing,
+    StreamRefused,
+    WrongLastSequence,
+)
+from aviso_core.eventlog.jetstream.batch import NobodyListens, publish_batch
+from aviso_core.eventlog.jetstream.frames import MESSAGE_ID
+from aviso_core.eventlog.jetstream.publisher import Publisher, open_publisher
+from aviso_core.eventlog.jetstream.reader import Reader
+from aviso_core.eventlog.jetstream.streams import (
+    NOT_FOUND,
+    Bound,
+    StreamInfo,
+    can_be_named,
+    ensure_stream,
+    find_entry,
+    find_stream,
+    get_stream,
+    refused,
+    streams_of_this_log,
+)
+from aviso_core.eventlog.jetstream.tail import JetStreamTail
+from aviso_core.eventlog.limits import check_batch, check_record
+from aviso_core.schema.stream import StreamConfiguration, stream_name
+
+# The stream that a base should have, or None for a base that this process knows nothing of.
+WantedStreams: TypeAlias = Callable[[str], StreamConfiguration | None]
+
+_APPEND_SECONDS: Final = 10.0
+_LARGEST_SEQUENCE: Final = 2**64 - 1
+
+
+class _UnderWay(NamedTuple):
+    """A record that was sent: where its acknowledgement arrives, and the id that the broker knows it by."""
+
+    answer: asyncio.Future[Appended]
+    message_id: str
+    is_its_own: bool
+
+
+class JetStreamLog:
+    """An `EventLog` on the broker. Made by `open_jetstream_log`."""
+
+    def __init__(
+        self, connection: Connection, wanted: WantedStreams | None, *, append_seconds: float
+    ) -> None:
+        self._connection = connection
+        self._wanted = wanted
+        self._append_seconds = append_seconds
+        self._publisher: Publisher | None = None
+        self._ids = NUID()
+        self._bound: dict[str, Bound] = {}
+        self._binding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._tails_in_trouble: set[JetStreamTail] = set()
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the broker was reachable a moment ago, and every tail could go on."""
+        return self._connection.is_connected and not self._tails_in_trouble
+
+    # --- streams -----------------------------------------------------------------------------------------
+
+    async def _bind(self, base: str) -> Bound:
+        """Make sure that the stream of a base is there and as it is wanted, or raise why not."""
+        wanted = self._wanted(base) if self._wanted is not None else None
+        name = stream_name(base)
+        bound = self._bound.get(name)
+        if bound is not None and (bound.wanted is wanted or bound.wanted == wanted):
+            return bound
+        async with self._binding[name]:
+            bound = self._bound.get(name)
+            if bound is None or bound.wanted != wanted:
+                bound = self._remember(base, wanted, await self._look_up(base, wanted))
+        return bound
+
+    async def _look_up(self, base: str, wanted: StreamConfiguration | None) -> StreamInfo:
+        if wanted is None:
+            return await get_stream(self._connection, base)
+        return await ensure_stream(self._connection, wanted)
+
+    def _remember(self, base: str, wanted: StreamConfiguration | None, info: StreamInfo) -> Bound:
+        bound = info.bound(base, wanted)
+        self._bound[stream_name(base)] = bound
+        return bound
+
+    async def _confirm(self, base: str) -> Bound:
+        """Look at the stream of a base again, making it anew where that is ours to do."""
+        self._bound.pop(stream_name(base), None)
+        return await self._bind(base)
+
+    def on_lost(self) -> None:
+        """Look at every stream again once the broker is back: it may be another broker."""
+        self._bound.clear()
+
+    async def bounds(self, base: str) -> Bounds:
+        """Return what the stream holds."""
+        bound = await self._bind(base)
+        info = await find_stream(self._connection, base)
+        if info is None:
+            # It was removed since it was bound.
+            await self._confirm(base)
+            info = await get_stream(self._connection, base)
+        if info.created != bound.epoch:
+            self._remember(base, bound.wanted, info)
+        return info.bounds()
+
+    # --- appending ---------------------------------------------------------------------------------------
+
+    async def append(self, base: str, record: Record) -> Appended:
+        """Store one record."""
+        check_record(base, record)
+        sent = await self._publish(await self._bind(base), base, record)
+        return await self._outcome(base, sent)
+
+    async def append_all(self, base: str, records: Sequence[Record]) -> list[Appended | AppendFailed]:
+        """Store records in their order, all in flight at once."""
+        bound = await self._bind(base)
+        under_way = [await self._publish_or_refuse(bound, base, record) for record in records]
+        try:
+            return [
+                one if isinstance(one, AppendFailed) else await self._outcome_or_failure(base, one)
+                for one in under_way
+            ]
+        finally:
+            for one in under_way:
+                if isinstance(one, _UnderWay):
+                    one.answer.cancel()
+
+    async def _publish_or_refuse(self, bound: Bound, base: str, record: Record) -> _UnderWay | AppendFailed:
+        try:
+            check_record(base, record)
+            return await self._publish(bound, base, record)
+        except AppendFailed as refusal:
+            return refusal
+
+    async def _publish(self, bound: Bound, base: str, record: Record) -> _UnderWay:
+        assert self._publisher is not None
+        message_id = record.message_id or self._ids.next().decode()
+        answer = await self._publisher.publish(base, bound.stored_form(record), message_id)
+        return _UnderWay(answer, message_id, is_its_own=record.message_id is not None)
+
+    async def _outcome(self, base: str, under_way: _UnderWay) -> Appended:
+        try:
+            return await under_way.answer
+        except WrongLastSequence as refusal:
+            # The broker looks at the expectation first, so a record that is sent again is refused where it succeeded.
+            sequence = refusal.expected + 1
+            stored = await find_entry(self._connection, base, sequence)
+            if stored is None or stored.headers.get(MESSAGE_ID) != under_way.message_id:
+                raise
+            return Appended(sequence, is_duplicate=under_way.is_its_own)
+
+    async def _outcome_or_failure(self, base: str, under_way: _UnderWay) -> Appended | AppendFailed:
+        try:
+            return await self._outcome(base, under_way)
+        except AppendFailed as failure:
+            return failure
+        except (StreamMissing, StreamRefused) as missing:
+            return AppendFailed(str(missing), may_retry=True)
+
+    async def append_atomically(self, base: str, records: Sequence[Record]) -> list[Appended]:
+        """Store all records or none."""
+        expected_last = check_batch(base, records)
+        if not records:
+            return []
+        try:
+            return await self._publish_batch(await self._bind(base), records, expected_last)
+        except NobodyListens:
+            return await self._publish_batch(await self._confirm(base), records, expected_last)
+
+    async def _publish_batch(
+        self, bound: Bound, records: Sequence[Record], expected_last: int | None
+    ) -> list[Appended]:
+        return await publish_batch(
+            self._connection,
+            [bound.stored_form(record) for record in records],
+            expected_last=expected_last,
+            seconds=self._append_seconds,
+        )
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    async def read(
+        self,
+        base: str,
+        *,
+        first: int,
+        last: int,
+        pattern: str | None = None,
+        batch_bytes: int = 1_048_576,
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield what is stored in a range."""
+        bound = await self._bind(base)
+        whole = self._reader(base, bound).read(
+            first=first, last=last, pattern=bound.spelt_pattern(pattern), batch_bytes=batch_bytes
+        )
+        async with aclosing(whole) as batches:
+            async for batch in batches:
+                yield batch
+
+    def _reader(self, base: str, bound: Bound) -> Reader:
+        return Reader(self._connection, base, bound.epoch)
+
+    async def latest(self, base: str, *, pattern: str | None = None) -> list[Entry]:
+        """Return the last entry of each subject."""
+        bound = await self._bind(base)
+        return await self._reader(base, bound).latest(bound.spelt_pattern(pattern))
+
+    async def seek(self, base: str, instant: int) -> int:
+        """Return the first sequence stored at or after an instant, or the next one to come."""
+        bounds = await self.bounds(base)
+        if instant > instants.LATEST_STAMP or not bounds.messages:
+            return bounds.last + 1
+        found = await self._reader(base, await self._bind(base)).seek(instant)
+        return bounds.last + 1 if found is None else found
+
+    @asynccontextmanager
+    async def tail(self, base: str, *, after: int, epoch: str) -> AsyncIterator[JetStreamTail]:
+        """Follow the stream from the entry after a position."""
+        info = await find_stream(self._connection, base)
+        if info is None or info.created != epoch:
+            now = "there is none" if info is None else f"it is {info.created}"
+            raise EpochChanged(f"the position is of epoch {epoch}, {now}")
+        tail = JetStreamTail(self._connection, base, after=after, epoch=epoch, on_trouble=self._note_trouble)
+        try:
+            yield tail
+        finally:
+            tail.let_go()
+            self._tails_in_trouble.discard(tail)
+
+    def _note_trouble(self, tail: JetStreamTail, is_in_trouble: bool) -> None:
+        if is_in_trouble:
+            self._tails_in_trouble.add(tail)
+        else:
+            self._tails_in_trouble.discard(tail)
+
+    # --- removing ----------------------------------------------------------------------------------------
+
+    async def delete(self, base: str, sequence: int) -> bool:
+        """Remove one entry."""
+        if not can_be_named(base) or not 0 < sequence <= _LARGEST_SEQUENCE:
+            return False
+        try:
+            await self._connection.ask(f"STREAM.MSG.DELETE.{stream_name(base)}", {"seq": sequence})
+        except ApiRefusal as refusal:
+            if await find_entry(self._connection, base, sequence) is None:
+                return False
+            raise refused(base, refusal) from refusal
+        return True
+
+    async def wipe(self, base: str) -> bool:
+        """Remove all entries of a stream."""
+        if not can_be_named(base):
+            return False
+        try:
+            await self._connection.ask(f"STREAM.PURGE.{stream_name(base)}")
+        except ApiRefusal as refusal:
+            if refusal.number == NOT_FOUND:
+                return False
+            raise refused(base, refusal) from refusal
+        return True
+
+    async def wipe_all(self) -> None:
+        """Remove all entries of all streams that are bound as ours are."""
+        for name in await streams_of_this_log(self._connection):
+            await self.wipe(name)
+
+
+@asynccontextmanager
+async def open_jetstream_log(
+    options: ConnectionOptions,
+    *,
+    wanted: WantedStreams | None = None,
+    append_seconds: float = _APPEND_SECONDS,
+) -> AsyncIterator[JetStreamLog]:
+    """Connect and serve. `wanted` is given by whoever owns the streams; without it streams are bound as they are."""
+    async with open_connection(options) as connection:
+        log = JetStreamLog(connection, wanted, append_seconds=append_seconds)
+        connection.on_lost.append(log.on_lost)
+        async with open_publisher(connection, log._confirm, deadline_seconds=append_seconds) as publisher:
+            log._publisher = publisher
+            yield log
