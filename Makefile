@@ -42,7 +42,7 @@ quick: $(READY) ## unit, contract and property tests, and those about the reposi
 	$(BIN)/pytest -n auto $(QUICK)
 
 bench: $(READY) ## run every benchmark
-	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark; done
 
 golden: $(READY) ## write the golden files anew: look at the difference before you commit it
 	rm -rf tests/golden

@@ -57,7 +57,7 @@ PRODUCTS: Final = EventType(
 class Products:
     """Filters and events that go with each other: `scale` is 1 for 10 000 filters."""
 
-    def __init__(self, *, filters: int, signatures: int = 64, seed: int = 20_250_706) -> None:
+    def __init__(self, *, filters: int, signatures: int = 32, seed: int = 20_250_706) -> None:
         self.scale = filters / _AT_10_000
         self._random = random.Random(seed)
         several = [names for count in range(1, 8) for names in combinations(KEY_ORDER, count)]
@@ -70,9 +70,9 @@ class Products:
         draw = self._random.randrange
         match name:
             case "destination":
-                return f"dest{draw(max(2, int(15 * self.scale)))}"
+                return f"dest{draw(max(2, int(9 * self.scale)))}"
             case "expver":
-                return f"{draw(max(2, int(15 * self.scale))):04}"
+                return f"{draw(max(2, int(9 * self.scale))):04}"
             case "class":
                 return _CLASSES[draw(len(_CLASSES))]
             case "stream":

@@ -239,10 +239,12 @@ class Link:
         self._flows.set()
         self._another = asyncio.Event()
         self._to_lose = 0
+        self._lost_answers = 0
         self.lost = 0
         self.answers_flow = True
-        # The first that clients have said, over all connections.
+        # What clients have said, over all connections: the first of it, and how many records were in it.
         self.said = b""
+        self.publications = 0
 
     def cut(self) -> None:
         """Break every connection, and take no new one until `mend`."""
@@ -268,6 +270,13 @@ class Link:
     def lose_answers(self) -> None:
         """Let requests through and lose everything that the server says, until `mend`."""
         self.answers_flow = False
+        self._lost_answers = 0
+
+    async def wait_lost_answers(self, count: int) -> None:
+        """Wait until the server has said so much that was lost."""
+        while self._lost_answers < count:
+            self._another.clear()
+            await self._another.wait()
 
     def lose_deliveries(self, count: int) -> None:
         """Lose so many of the entries that consumers are sent next, and nothing else."""
@@ -279,7 +288,8 @@ class Link:
             pair.to_client.write(frame)
 
     def hear(self, data: bytes) -> None:
-        """Note what a client says, as long as there is little of it."""
+        """Note what a client says, in full as long as there is little of it."""
+        self.publications += data.count(b"HPUB ")
         if len(self.said) < _MOST_HEARD:
             self.said += data
 
@@ -289,6 +299,9 @@ class Link:
             self._to_lose -= 1
             self.lost += 1
             return False
+        if not self.answers_flow:
+            self._lost_answers += 1
+            self._another.set()
         return self.answers_flow
 
     async def wait_connections(self, count: int) -> None:
@@ -344,22 +357,26 @@ class _Pair:
         self._from_client = from_client
         self._from_server = from_server
         self._to_server = to_server
+        self._is_broken = asyncio.Event()
 
     def abort(self) -> None:
         """Break it at both ends."""
+        self._is_broken.set()
         self.to_client.transport.abort()
         self._to_server.transport.abort()
 
     async def carry(self) -> None:
-        """Carry until either end has closed, then close the other."""
-        there = asyncio.create_task(self._carry_there())
-        back = asyncio.create_task(self._carry_back())
+        """Carry until either end has closed, or it is broken; then close both."""
+        carrying = [
+            asyncio.create_task(work)
+            for work in (self._carry_there(), self._carry_back(), self._is_broken.wait())
+        ]
         try:
-            await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(carrying, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (there, back):
+            for task in carrying:
                 task.cancel()
-            await asyncio.wait((there, back))
+            await asyncio.wait(carrying)
             self.abort()
 
     async def _carry_there(self) -> None:
@@ -367,9 +384,11 @@ class _Pair:
             while data := await self._from_client.read(65_536):
                 self._link.hear(data)
                 await self._link.wait_open()
-                if not self.is_abandoned:
-                    self._to_server.write(data)
-                    await self._to_server.drain()
+                if self.is_abandoned:
+                    # A dead peer does not even take what it is sent.
+                    await self._is_broken.wait()
+                self._to_server.write(data)
+                await self._to_server.drain()
 
     async def _carry_back(self) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):

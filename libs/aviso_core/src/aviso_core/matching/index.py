@@ -22,7 +22,7 @@ from aviso_core.matching.areas import AreaSet
 from aviso_core.matching.candidate import Candidate, CandidateMaker
 from aviso_core.matching.constraint import SET_OPERATORS, Constraint
 from aviso_core.matching.filter import Area, Filter
-from aviso_core.matching.ranges import RangeSet, keys_of
+from aviso_core.matching.ranges import RangeSet, key_of, keys_of
 from aviso_core.matching.shrinking import ShrinkingDict
 from aviso_core.matching.spatial import figure_of
 
@@ -266,6 +266,7 @@ class _Bucket(Generic[S]):
             ranges.remove(*plan.first_and_last(), entry)
             if not ranges:
                 del self._ranges[plan.primary.field]
+                self._ranges = self._ranges or None
         else:
             self._plain.remove(entry)
 
@@ -279,14 +280,17 @@ class _Bucket(Generic[S]):
     def is_empty(self) -> bool:
         return not (self._plain or self._areas or self._places or self._ranges)
 
-    def selecting(self, candidate: Candidate) -> list[Entry[S]]:
+    def selecting(self, candidate: Candidate) -> Iterable[Entry[S]]:
         """Return the entries whose filter selects an event with this bucket's values."""
+        if self._areas is None and self._places is None and self._ranges is None and not self._open:
+            return self._plain
         reached = list(self._plain)
-        if self._ranges:
+        if self._ranges is not None:
             for name, ranges in self._ranges.items():
-                key = candidate.key(name)
-                if key is not None:
-                    reached += ranges.holding(key)
+                value = candidate.comparable(name)
+                if value is not None:
+                    assert not isinstance(value, str)
+                    reached += ranges.holding(key_of(value))
         if self._areas is not None and (figure := candidate.figure()) is not None:
             reached += self._areas.meeting(figure)
         if self._places is not None and isinstance(candidate.geometry, Polygon):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 from nats.nuid import NUID
 
-from aviso_core.broker.connection import Connection, Delivered, read_headers
+from aviso_core.broker.connection import ApiRefusal, Connection, Delivered, read_headers
 from aviso_core.eventlog.base import Entry
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Taken(NamedTuple):
 class Consumer:
     """An open consumer. Made by `start_consumer`.
 
-    `most` bounds one that is for what is stored: it brings so many entries at the most, and does not wait for more.
+    `most` bounds one that is for what is stored: it brings so many entries in all, and does not wait for more.
     """
 
     def __init__(self, connection: Connection, stream: str, *, most: int | None) -> None:
@@ -158,8 +158,12 @@ class Consumer:
 
     async def _check_everything_came(self) -> None:
         """Be dry if the broker has nothing more because it was removed, lost if it has sent what never came."""
-        info = _read_info(await self._connection.ask(f"CONSUMER.INFO.{self._stream}.{self._name}"))
+        try:
+            answer = await self._connection.ask(f"CONSUMER.INFO.{self._stream}.{self._name}")
+        except ApiRefusal as refusal:
+            raise ConsumerLost(str(refusal)) from refusal
         self._ran_out = False
+        info = _read_info(answer)
         if info.delivered.consumer_seq >= self._expected:
             self._lost = f"delivery {self._expected} never came, there were {info.delivered.consumer_seq}"
         self._is_dry = True
@@ -222,7 +226,9 @@ class Consumer:
         self._expected += 1
         self._to_come -= 1
         self._pending = int(pending)
-        self._is_dry = self._most is not None and not self._pending
+        if self._most is not None:
+            self._most -= 1
+            self._is_dry = not self._pending or not self._most
         entries.append(
             Entry(
                 sequence=int(sequence),
