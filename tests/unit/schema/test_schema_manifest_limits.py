@@ -56,6 +56,8 @@ LIMITS = [
     ("storage", "replicas", 5, 4),
     ("storage", "replicas", 1, 0),
     ("storage", "duplicateWindow", "2m", "2M"),
+    ("auth", "plugins", ["ecpds"], ["ecpsd"]),
+    ("", "auth", {"required": True, "plugins": ["ecpds"]}, {"required": False, "plugins": ["ecpds"]}),
     ("auth", "write", [{"realm": "a", "roles": ["x"]}], [{"realm": "a", "roles": []}]),
     ("auth", "read", [{"realm": "a", "roles": ["x"]}], [{"realm": "a", "roles": ["x"]}] * 2),
 ]

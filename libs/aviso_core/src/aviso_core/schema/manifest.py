@@ -243,6 +243,7 @@ _BLOCK_OF: Final = {
     "Expver": ("expver", "expver"),
     "PointCloud": ("point_cloud", "pointCloud"),
 }
+_PLUGINS: Final = ("ecpds",)
 _SHORTEST_RETENTION: Final = 60
 _LONGEST_RETENTION: Final = 87_600 * 3600
 _SMALLEST_STREAM: Final = 1024 * 1024
@@ -278,6 +279,11 @@ def _spec_faults(spec: Spec) -> Iterator[Fault]:
         yield from _identifier_faults(identifier, f"spec.identifiers[{place}]", spec.topic.key_order)
     if not spec.auth.required and (spec.auth.read or spec.auth.write):
         yield _fault("spec.auth", "role lists need auth.required: true", "remove the lists or require auth")
+    if not spec.auth.required and spec.auth.plugins:
+        yield _fault("spec.auth.plugins", "plugins need auth.required: true", "remove them or require auth")
+    for name in spec.auth.plugins:
+        if name not in _PLUGINS:
+            yield _fault("spec.auth.plugins", f"'{name}' is no plugin", f"write one of {', '.join(_PLUGINS)}")
     yield from _role_faults("spec.auth.read", spec.auth.read)
     yield from _role_faults("spec.auth.write", spec.auth.write)
     yield from _storage_faults(spec.storage)
