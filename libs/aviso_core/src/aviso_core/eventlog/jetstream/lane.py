@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 # After so long without an answer the oldest record is taken for lost.
 _ANSWER_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 0.1
-_PROBE: Final = b"probe"
+# Records are numbered in hexadecimal digits, so this begins none of their tokens.
+_PROBE: Final = b"p%x"
 
 _WRONG_LAST_SEQUENCE: Final = 10071
 # The broker is at that very id: it will be known in a moment.
@@ -118,6 +119,8 @@ class Lane:
         self._is_held = not connection.is_connected
         self._trouble = asyncio.Event()
         self._verdict: asyncio.Future[bool] | None = None
+        self._probes = 0
+        self._probe = b""
         self._probed = b""
 
     def publish(self, record: Record, headers: bytes, size: int) -> asyncio.Future[Appended]:
@@ -140,8 +143,10 @@ class Lane:
 
     def on_answer(self, token: bytes, message: Delivered) -> None:
         """Hand an acknowledgement to whoever waits for it."""
-        is_probe = token == _PROBE
-        sent = self._in_flight.get(self._probed if is_probe else token)
+        is_probe = token == self._probe
+        if is_probe:
+            token = self._probed
+        sent = self._in_flight.get(token)
         if sent is None and not is_probe:
             return
         ack = read_ack(message.data) if message.data else None
@@ -149,7 +154,7 @@ class Lane:
             self._lose()
             return
         if sent is not None:
-            self._settle(self._probed if is_probe else token, sent)
+            self._settle(token, sent)
             self._tell(sent, ack)
         if is_probe:
             self._decide(True)
@@ -180,13 +185,14 @@ class Lane:
     def give_up_overdue(self) -> None:
         """Fail what was not acknowledged in time, and take for lost what has been waiting for too long."""
         now = self._loop.time()
-        for token, sent in list(self._in_flight.items()):
-            if sent.since + self._deadline_seconds > now:
-                if not self._is_held and sent.last_sent + _ANSWER_SECONDS < now:
+        while self._in_flight:
+            token, oldest = next(iter(self._in_flight.items()))
+            if oldest.since + self._deadline_seconds > now:
+                if not self._is_held and oldest.last_sent + _ANSWER_SECONDS < now:
                     self._trouble.set()
-                break
+                return
             reason = self._connection.unavailable("no acknowledgement in time")
-            self._fail(token, sent, AppendFailed(str(reason), may_retry=True))
+            self._fail(token, oldest, AppendFailed(str(reason), may_retry=True))
 
     # --- what is lost ------------------------------------------------------------------------------------
 
@@ -249,10 +255,12 @@ class Lane:
                 self._fail(token, sent, AppendFailed(text, may_retry=False))
 
     async def _is_oldest_answered(self) -> bool:
-        """Send the oldest record alone and wait for what the broker says to that."""
+        """Send the oldest record alone and wait for what the broker says to that, and not to an earlier sending."""
+        self._probes += 1
+        self._probe = _PROBE % self._probes
         self._probed = next(iter(self._in_flight))
         self._verdict = self._loop.create_future()
-        self._send(self._in_flight[self._probed], _PROBE)
+        self._send(self._in_flight[self._probed], self._probe)
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await self._verdict
