@@ -1,15 +1,17 @@
 """The event log beside the client library's own best: a real server, file storage, one core for all of our side.
 
-Rates are by the clock here, because the server works on the other side of a socket; the ratios are of one run.
+The bars are about that core, so rates are by the CPU of this process. By the clock they are lower where the server is
+what is waited for, or the machine has other work; the table has both.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import nats
 from msgspec.structs import replace
@@ -37,11 +39,23 @@ PAYLOAD: Final = b"x" * 500
 BASE: Final = "runs"
 
 
-async def rate(work: Callable[[], Awaitable[int]]) -> float:
+class Rate(NamedTuple):
+    """Thousands of events a second."""
+
+    by_cpu: float
+    by_clock: float
+
+    def __str__(self) -> str:
+        """Return both."""
+        return f"{self.by_cpu:.0f} ({self.by_clock:.0f})"
+
+
+async def rate(work: Callable[[], Awaitable[int]]) -> Rate:
     """Return how many a second."""
-    began = time.perf_counter()
-    done = await work()
-    return done / (time.perf_counter() - began)
+    gc.collect()
+    began, cpu_began = time.perf_counter(), time.process_time()
+    done = await work() / 1000
+    return Rate(done / (time.process_time() - cpu_began), done / (time.perf_counter() - began))
 
 
 def records(prefix: str, count: int) -> list[list[Record]]:
@@ -56,6 +70,18 @@ def records(prefix: str, count: int) -> list[list[Record]]:
 async def append_all(log: EventLog, lots: list[list[Record]]) -> int:
     """Append lot by lot."""
     return sum([len(await log.append_all(BASE, lot)) for lot in lots])
+
+
+async def append_singly(log: EventLog, lots: list[list[Record]]) -> int:
+    """Append each record in a call of its own, from as many tasks as may be in flight."""
+    waiting = iter([record for lot in lots for record in lot])
+
+    async def work() -> None:
+        for record in waiting:
+            await log.append(BASE, record)
+
+    await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+    return sum(map(len, lots))
 
 
 async def read_all(log: EventLog) -> int:
@@ -137,6 +163,7 @@ async def measure(port: int) -> list[Bar]:
         await log.append_all(BASE, records("warm", IN_FLIGHT)[0])
         lots = records("ours", EVENTS)
         ours = await rate(lambda: append_all(log, lots))
+        singly = await rate(lambda: append_singly(log, records("singly", EVENTS // 2)))
         theirs = await rate(lambda: publish_as_the_library_does(js, EVENTS // 4))
         stored = (await log.bounds(BASE)).messages
         raw = await rate(lambda: read_as_the_library_does(js, stored))
@@ -146,21 +173,22 @@ async def measure(port: int) -> list[Bar]:
     plain = [[replace(record, message_id=None) for record in lot] for lot in lots]
     memory = await rate(lambda: append_to_memory(MemoryLog(), plain))
     print_table(
-        "Events of 500 bytes a second, in thousands",
+        "Thousands of events of 500 bytes, a second of CPU (and a second by the clock)",
         ("what", "ours", "the library's"),
         [
-            ("append, 2000 in flight, with ids", ours / 1000, theirs / 1000),
-            ("read a range", read / 1000, raw / 1000),
-            ("tail", tail / 1000, raw / 1000),
-            ("append and one tail, in memory", memory / 1000, "-"),
+            ("append, 2000 in flight, with ids, in calls of 2000", ours, theirs),
+            ("the same, one in each call", singly, theirs),
+            ("read a range", read, raw),
+            ("tail", tail, raw),
+            ("append and one tail, in memory", memory, "-"),
         ],
     )
     return [
-        Bar("append, 2000 in flight, with ids", ours / 1000, "≥", 60, "k/s"),
-        Bar("the same, against the library's publish", ours / theirs, "≥", 2, "×"),
-        Bar("read a range, against the library's ordered callback", read / raw, "≥", 0.7, "×"),
-        Bar("tail, against the same", tail / raw, "≥", 0.6, "×"),
-        Bar("append and one tail, in memory", memory / 1000, "≥", 250, "k/s"),
+        Bar("append, 2000 in flight, with ids", ours.by_cpu, "≥", 60, "k/s"),
+        Bar("the same, against the library's publish", ours.by_cpu / theirs.by_cpu, "≥", 2, "×"),
+        Bar("read a range, against the library's ordered callback", read.by_cpu / raw.by_cpu, "≥", 0.7, "×"),
+        Bar("tail, against the same", tail.by_cpu / raw.by_cpu, "≥", 0.6, "×"),
+        Bar("append and one tail, in memory", memory.by_cpu, "≥", 250, "k/s"),
     ]
 
 

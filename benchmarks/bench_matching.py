@@ -162,7 +162,7 @@ def _memory_left(filters: Sequence[Filter], events: Sequence[Event]) -> float:
 
 def _print_signatures() -> None:
     rows = []
-    for signatures in (4, 16, 32, 64, 96, 127):
+    for signatures in (4, 16, 32, 64, 127):
         products = Products(filters=10_000, signatures=signatures)
         events = products.events(_EVENTS)
         filters = products.mixture()

@@ -1,8 +1,8 @@
 """The made-up service that the benchmarks measure on: an event type, its filters and its events, all from a seed.
 
 Products go out for destinations all over the globe. Filters ask for combinations of values, for ranges, and for areas;
-where there are ten times as many filters, there are ten times as many destinations and experiments, ranges are ten
-times as narrow and areas cover a tenth, so an event is selected by as many as before.
+where there are ten times as many filters, there are ten times as many destinations, ranges are ten times as narrow
+and areas cover a tenth, so an event is selected by as many as before.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KEY_ORDER: Final = ("destination", "class", "stream", "date", "time", "expver", "step")
-# The fields of which there are more values where there are more filters; a filter by values fixes one of them.
-_GROWING: Final = ("destination", "expver")
+# There are more destinations where there are more filters, and a filter by values names one.
+_GROWING: Final = "destination"
 _CLASSES: Final = ("od", "rd", "ea", "mc")
 _AT_10_000: Final = 10_000
 
@@ -61,7 +61,7 @@ class Products:
         self.scale = filters / _AT_10_000
         self._random = random.Random(seed)
         several = [names for count in range(1, 8) for names in combinations(KEY_ORDER, count)]
-        growing = [names for names in several if set(names) & set(_GROWING)]
+        growing = [names for names in several if _GROWING in names]
         self._random.shuffle(growing)
         # All of them only where nothing else will do: the others have too few values to grow.
         self._signatures = growing[:signatures] if signatures <= len(growing) else several
@@ -70,9 +70,9 @@ class Products:
         draw = self._random.randrange
         match name:
             case "destination":
-                return f"dest{draw(max(2, int(9 * self.scale)))}"
+                return f"dest{draw(max(6, int(9 * self.scale)))}"
             case "expver":
-                return f"{draw(max(2, int(9 * self.scale))):04}"
+                return f"{draw(10):04}"
             case "class":
                 return _CLASSES[draw(len(_CLASSES))]
             case "stream":
@@ -89,21 +89,16 @@ class Products:
         return {name: self._value(name) for name in self._random.choice(self._signatures)}
 
     def range(self) -> dict[str, Any]:
-        """Draw a request for a range of numbers; every other one fixes a value as well."""
+        """Draw a request for numbers: a narrow range from all products, or from some, or an open range from few."""
         draw = self._random
-        share = draw.uniform(0, 0.004) / self.scale
         name, most = draw.choice((("level", 1000.0), ("size", 1_000_000)))
         number: Callable[[float], float] = float if name == "level" else round
-        low = draw.uniform(0, most * (1 - share))
-        constraint: dict[str, Any] = draw.choice(
-            (
-                {"between": [number(low), number(low + most * share)]},
-                {"between": [number(low), number(low + most * share)]},
-                {"gte": number(most * (1 - share))},
-                {"lt": number(most * share)},
-            )
-        )
-        identifier = {name: constraint}
+        low = draw.uniform(0, most)
+        if draw.random() < 0.5:
+            few = {other: self._value(other) for other in ("destination", "date", "class")}
+            return few | {name: {draw.choice(("gte", "lt")): number(low)}}
+        high = low + most * draw.uniform(0, 0.0064) / self.scale
+        identifier: dict[str, Any] = {name: {"between": [number(low), number(high)]}}
         return identifier if draw.random() < 0.5 else identifier | {"class": self._value("class")}
 
     def area(self) -> dict[str, Any]:

@@ -215,7 +215,7 @@ async def test_an_expected_sequence_that_is_the_last_is_taken(log: EventLog) -> 
 async def test_an_expected_sequence_that_is_not_the_last_is_refused(log: EventLog) -> None:
     """Neither one that was the last before nor one that will be; nothing is stored."""
     await fill(log, numbered(3))
-    for wrong in (0, 2, 4, 99):
+    for wrong in (0, 2, 4, 99, -1, 2**63, LARGEST_NUMBER, LARGEST_NUMBER + 1):
         with pytest.raises(WrongLastSequence) as refused:
             await log.append("mars", record(expected_last_sequence=wrong))
         assert refused.value.expected == wrong
@@ -464,7 +464,7 @@ async def test_a_batch_may_expect_what_is_before_it(log: EventLog) -> None:
 async def test_a_member_that_expects_wrongly_refuses_the_batch(log: EventLog) -> None:
     """Wherever it stands, also where two of them contradict each other."""
     await fill(log, numbered(3))
-    for expectations in ([2, None], [None, 3], [3, 3], [3, 5], [0, 1], [None, 0]):
+    for expectations in ([2, None], [None, 3], [3, 3], [3, 5], [0, 1], [None, 0], [-1, 0], [2**64, None]):
         with pytest.raises(WrongLastSequence):
             await log.append_atomically(
                 "mars", [record(expected_last_sequence=expected) for expected in expectations]

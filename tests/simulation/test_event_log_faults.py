@@ -299,6 +299,25 @@ async def test_the_stream_is_purged(server: Server) -> None:
 
 
 @asynchronous
+async def test_a_stream_is_wiped_by_a_question_that_is_asked_twice(server: Server) -> None:
+    """The answer to the first was lost: what was appended since stays."""
+    async with open_link(server) as link, open_owning_log(link.url) as log:
+        await fill(log, numbered(10))
+        link.lose_answers()
+        wiping = asyncio.ensure_future(log.wipe("mars"))
+        while (await ask_broker(server.url, "STREAM.INFO.MARS"))["state"]["messages"]:
+            link.mend()
+            await asyncio.sleep(0)
+        link.lose_answers()
+        async with open_owning_log(server.url) as other:
+            await fill(other, numbered(5))
+        link.cut()
+        link.mend()
+        assert await wiping
+    assert sorted(await stored(server.url)) == [11, 12, 13, 14, 15]
+
+
+@asynchronous
 async def test_the_stream_is_removed_and_made_again(server: Server) -> None:
     """The epoch is another, and every tail ends with an error that says so; sequences begin anew."""
     async with open_owning_log(server.url) as log:

@@ -237,6 +237,7 @@ class Link:
         self._is_cut = False
         self._flows = asyncio.Event()
         self._flows.set()
+        self._babble = b""
         self._another = asyncio.Event()
         self._to_lose = 0
         self._lost_answers = 0
@@ -264,6 +265,7 @@ class Link:
     def mend(self) -> None:
         """Let everything through again, and what was held back first."""
         self._is_cut = False
+        self._babble = b""
         self.answers_flow = True
         self._flows.set()
 
@@ -281,6 +283,12 @@ class Link:
     def lose_deliveries(self, count: int) -> None:
         """Lose so many of the entries that consumers are sent next, and nothing else."""
         self._to_lose = count
+
+    def babble(self, said: bytes) -> None:
+        """Break every connection, and tell new ones something that no server says, until `mend`."""
+        self._babble = said
+        for pair in self._pairs:
+            pair.abort()
 
     def inject(self, frame: bytes) -> None:
         """Say something to every client as if the server had."""
@@ -324,6 +332,9 @@ class Link:
         with closing(to_client):
             if self._is_cut:
                 to_client.transport.abort()
+                return
+            if self._babble:
+                to_client.write(self._babble)
                 return
             try:
                 from_server, to_server = await asyncio.open_connection(_HOST, self._port)

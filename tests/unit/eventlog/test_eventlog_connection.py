@@ -336,6 +336,20 @@ async def test_a_complaint_of_the_server_does_not_end_everything(server: Server)
         assert await connection.ask("INFO")
 
 
+@pytest.mark.parametrize("said", [b"SSH-2.0-other\r\n", b"INFO {}\r\n", b"INFO \xff{\r\n", b"x" * 100_000])
+@asynchronous
+async def test_something_else_that_answers_for_a_while_does_not_end_everything(
+    said: bytes, server: Server
+) -> None:
+    """Another program had the address, and then the broker has it again."""
+    async with open_link(server) as link, open_connection(options(link.url)) as connection:
+        link.babble(said)
+        await link.wait_connections(link.connections + 2)
+        async with told_of_return(connection):
+            link.mend()
+        assert await connection.ask("INFO")
+
+
 @asynchronous
 async def test_a_user_who_is_removed_and_comes_back_is_let_in_again(tmp_path: Path) -> None:
     """Credentials are replaced while we run: the server drops us, and knows us a little later."""
@@ -408,10 +422,14 @@ async def test_attempts_to_reconnect_may_be_limited(server: Server) -> None:
         bounds = await log.bounds("mars")
         async with log.tail("mars", after=bounds.last - 1, epoch=bounds.epoch) as tail:
             assert sequences(await take(tail, 1)) == [bounds.last]
+            link.lose_answers()
+            appending = start(log.append("mars", record()))
             link.cut()
             with pytest.raises(Unavailable, match=r"closed|not connected"):
                 await take(tail, 1)
         assert not log.is_healthy
+        with pytest.raises(AppendFailed):
+            await appending
         with pytest.raises(Unavailable):
             await log.append("mars", record())
 
@@ -442,6 +460,33 @@ async def test_an_append_that_nobody_acknowledges_fails_in_time(server: Server) 
         link.mend()
         last = (await log.bounds("mars")).last
         assert await log.append("mars", record()) == Appended(last + 1)
+
+
+@asynchronous
+async def test_all_who_need_a_stream_are_told_together_that_there_is_no_broker(server: Server) -> None:
+    """They do not wait in a row for each other's deadlines."""
+    async with open_link(server) as link, open_owning_log(link.url, request_seconds=0.3) as log:
+        link.cut()
+        began = time.monotonic()
+        results = await asyncio.gather(
+            *(log.append("new", record("new.a")) for _ in range(200)), return_exceptions=True
+        )
+        assert all(isinstance(result, Unavailable) for result in results)
+        assert time.monotonic() - began < 3
+
+
+@asynchronous
+async def test_a_known_stream_takes_appends_while_the_connection_is_away(server: Server) -> None:
+    """For as long as an append may take, which is longer than a question may: an election is waited for."""
+    async with open_link(server) as link, open_owning_log(link.url, request_seconds=0.2) as log:
+        last = (await log.append("mars", record())).sequence
+        async with told_of_loss(log._connection):
+            link.cut()
+        appending = start(log.append("mars", record()))
+        with pytest.raises(Unavailable):
+            await log.bounds("mars")
+        link.mend()
+        assert await appending == Appended(last + 1)
 
 
 @asynchronous

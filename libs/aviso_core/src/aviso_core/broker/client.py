@@ -106,6 +106,16 @@ class BrokerClient(Client):
         self._drop_transport()
         await super()._connect_to_server(s)
 
+    async def _attempt_reconnect(self) -> None:
+        """Connect again, whatever the library stumbles over: its task would end unnoticed, and no other would begin."""
+        while True:
+            try:
+                return await super()._attempt_reconnect()
+            except Exception as error:  # noqa: BLE001 (told, and tried again)
+                await self._error_cb(error)
+                self._status = Client.RECONNECTING
+                await asyncio.sleep(self.options["reconnect_time_wait"])
+
     def _setup_nkeys_connect(self) -> None:
         try:
             super()._setup_nkeys_connect()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _API: Final = "$JS.API."
+_ASK_AGAIN_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 2.0
 _PING_SECONDS: Final = 2
 _PINGS_UNANSWERED: Final = 2
@@ -220,7 +221,8 @@ class Connection:
     ) -> Delivered:
         """Send a frame of the protocol, made for the subject of the reply, and return the reply.
 
-        When the connection is lost meanwhile it is sent again if it may be, and given up if not.
+        One that may be repeated is sent again every now and then, for brokers lose a question while they elect who
+        answers it, and after the connection was lost. Any other is given up then.
         """
         if self.is_over:
             raise self.unavailable("the connection is closed")
@@ -234,6 +236,8 @@ class Connection:
         self.send(asked.frame)
         try:
             async with asyncio.timeout(seconds):
+                while may_repeat and not (await asyncio.wait((asked.answer,), timeout=_ASK_AGAIN_SECONDS))[0]:
+                    self.send(asked.frame)
                 return await asked.answer
         except TimeoutError as error:
             raise self.unavailable(f"no answer to {what}") from error

@@ -231,7 +231,10 @@ class EventLog(Protocol):
         ...
 
     async def latest(self, base: str, *, pattern: str | None = None) -> list[Entry]:
-        """Return the last entry of each subject, ascending."""
+        """Return the last entry of each subject, ascending.
+
+        A subject that is written while this runs may be missing: read on from the bounds of before to have it.
+        """
         ...
 
     def tail(self, base: str, *, after: int, epoch: str) -> AbstractAsyncContextManager[Tail]:

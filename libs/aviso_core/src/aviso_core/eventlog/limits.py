@@ -38,6 +38,7 @@ _THE_BROKERS_OWN: Final = "nats-"
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _LINE_END: Final = re.compile(r"[\r\n]")
 _MESSAGE_ID: Final = re.compile(r"\S(?:[^\r\n]*\S)?")
+_FIRST_IMPOSSIBLE_SEQUENCE: Final = 2**63
 # A character takes four bytes at the most: what is shorter than this needs no counting.
 _SURELY_SHORT: Final = 250
 
@@ -54,6 +55,10 @@ def check_record(base: str, record: Record) -> int:
         _check_message_id(record.message_id)
     if record.headers:
         _check_headers(record)
+    expected = record.expected_last_sequence
+    if expected is not None and not 0 <= expected < _FIRST_IMPOSSIBLE_SEQUENCE:
+        # A broker passes over a number that it cannot read.
+        raise WrongLastSequence(expected)
     size = record.size
     if size > LARGEST_RECORD:
         raise RecordTooLarge(size, LARGEST_RECORD)

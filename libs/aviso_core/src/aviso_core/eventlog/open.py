@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from aviso_core.broker.connection import ConnectionOptions
 from aviso_core.eventlog.jetstream.log import WantedStreams, open_jetstream_log
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from aviso_core.clock import Clock
     from aviso_core.eventlog.base import EventLog
     from aviso_core.settings.model import JetStream, NotificationBackend
+
+# Undeclared event types have any name, so what is known of names is forgotten now and then.
+_MOST_KNOWN: Final = 1000
 
 # The event types of this moment; a catalog is replaced, so it is asked for each time.
 CurrentCatalog: TypeAlias = Callable[[], Catalog]
@@ -80,11 +83,22 @@ def stream_defaults(jetstream: JetStream) -> StreamDefaults:
 
 
 def wanted_streams(catalog: CurrentCatalog, defaults: StreamDefaults) -> WantedStreams:
-    """Return a function from a base to the stream that it should have, following the catalog as it changes."""
+    """Return a function from a base to the stream that it should have, following the catalog as it changes.
+
+    It is asked at every append, so what a catalog says is worked out once, for as long as it is the current one.
+    """
+    current: Catalog | None = None
+    known: dict[str, StreamConfiguration] = {}
 
     def wanted(base: str) -> StreamConfiguration:
-        event_type = catalog().by_base(base)
-        storage = event_type.schema.storage if event_type else None
-        return stream_of_base(event_type.base if event_type else base, storage, defaults)
+        nonlocal current, known
+        now = catalog()
+        if now is not current or len(known) > _MOST_KNOWN:
+            current, known = now, {}
+        if base not in known:
+            event_type = now.by_base(base)
+            storage = event_type.schema.storage if event_type else None
+            known[base] = stream_of_base(event_type.base if event_type else base, storage, defaults)
+        return known[base]
 
     return wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, NamedTuple, TypeAlias
@@ -12,6 +11,7 @@ from nats.nuid import NUID
 
 from aviso_core import instant as instants
 from aviso_core.broker.connection import ApiRefusal, Connection, ConnectionOptions, open_connection
+from aviso_core.errors import AvisoError
 from aviso_core.eventlog.base import (
     Appended,
     AppendFailed,
@@ -19,6 +19,7 @@ from aviso_core.eventlog.base import (
     Bounds,
     Entry,
     EpochChanged,
+    LogUnavailable,
     Record,
     StreamMissing,
     StreamRefused,
@@ -48,6 +49,8 @@ from aviso_core.schema.stream import StreamConfiguration, stream_name
 WantedStreams: TypeAlias = Callable[[str], StreamConfiguration | None]
 
 _APPEND_SECONDS: Final = 10.0
+# Whoever may name any event type may name very many.
+_MOST_BOUND: Final = 10_000
 _LARGEST_SEQUENCE: Final = 2**64 - 1
 
 
@@ -57,6 +60,11 @@ class _UnderWay(NamedTuple):
     answer: asyncio.Future[Appended]
     message_id: str
     is_its_own: bool
+
+    def let_go(self) -> None:
+        """Leave it to itself: nobody waits for the answer any more."""
+        if not self.answer.cancel() and not self.answer.cancelled():
+            self.answer.exception()
 
 
 class JetStreamLog:
@@ -71,7 +79,8 @@ class JetStreamLog:
         self._publisher: Publisher | None = None
         self._ids = NUID()
         self._bound: dict[str, Bound] = {}
-        self._binding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._losses = 0
+        self._looking: dict[str, asyncio.Future[AvisoError | None]] = {}
         self._tails_in_trouble: set[JetStreamTail] = set()
 
     @property
@@ -81,37 +90,62 @@ class JetStreamLog:
 
     # --- streams -----------------------------------------------------------------------------------------
 
-    async def _bind(self, base: str) -> Bound:
-        """Make sure that the stream of a base is there and as it is wanted, or raise why not."""
-        wanted = self._wanted(base) if self._wanted is not None else None
-        name = stream_name(base)
-        bound = self._bound.get(name)
-        if bound is not None and (bound.wanted is wanted or bound.wanted == wanted):
-            return bound
-        async with self._binding[name]:
-            bound = self._bound.get(name)
-            if bound is None or bound.wanted != wanted:
-                bound = self._remember(base, wanted, await self._look_up(base, wanted))
-        return bound
+    async def _bind(self, base: str, *, may_be_stale: bool = False) -> Bound:
+        """Make sure that the stream of a base is there and as it is wanted, or raise why not.
 
-    async def _look_up(self, base: str, wanted: StreamConfiguration | None) -> StreamInfo:
-        if wanted is None:
-            return await get_stream(self._connection, base)
-        return await ensure_stream(self._connection, wanted)
+        One that was seen before the connection was lost will do for an append: the lane looks at it before it sends
+        anything over another connection.
+        """
+        while True:
+            wanted = self._wanted(base) if self._wanted is not None else None
+            bound = self._bound.get(base)
+            if bound is not None and bound.is_for(wanted) and (may_be_stale or bound.seen == self._losses):
+                return bound
+            # Many may come at the same time: one looks, and what it is told is told to all of them.
+            looking = self._looking.get(base)
+            if looking is None:
+                return await self._look_up(base, wanted)
+            error = await asyncio.shield(looking)
+            if error is not None:
+                raise error
+
+    async def _look_up(self, base: str, wanted: StreamConfiguration | None) -> Bound:
+        # What comes of it: an error for all who wait, or none, and then they look for themselves.
+        looking: asyncio.Future[AvisoError | None] = asyncio.get_running_loop().create_future()
+        self._looking[base] = looking
+        failure: AvisoError | None = None
+        try:
+            if wanted is None:
+                info = await get_stream(self._connection, base)
+            else:
+                info = await ensure_stream(self._connection, wanted)
+            return self._remember(base, wanted, info)
+        except AvisoError as error:
+            failure = error
+            raise
+        finally:
+            looking.set_result(failure)
+            del self._looking[base]
 
     def _remember(self, base: str, wanted: StreamConfiguration | None, info: StreamInfo) -> Bound:
-        bound = info.bound(base, wanted)
-        self._bound[stream_name(base)] = bound
+        bound = info.bound(base, wanted, seen=self._losses)
+        if len(self._bound) >= _MOST_BOUND:
+            self._bound.clear()
+        self._bound[base] = bound
         return bound
 
     async def _confirm(self, base: str) -> Bound:
         """Look at the stream of a base again, making it anew where that is ours to do."""
-        self._bound.pop(stream_name(base), None)
+        self._forget(base)
         return await self._bind(base)
+
+    def _forget(self, base: str) -> None:
+        for spelling in [known for known in self._bound if known.lower() == base.lower()]:
+            del self._bound[spelling]
 
     def on_lost(self) -> None:
         """Look at every stream again once the broker is back: it may be another broker."""
-        self._bound.clear()
+        self._losses += 1
 
     async def bounds(self, base: str) -> Bounds:
         """Return what the stream holds."""
@@ -129,15 +163,17 @@ class JetStreamLog:
 
     async def append(self, base: str, record: Record) -> Appended:
         """Store one record."""
-        check_record(base, record)
-        sent = await self._publish(await self._bind(base), base, record)
+        size = check_record(base, record)
+        sent = await self._publish(await self._bind(base, may_be_stale=True), base, record, size)
         return await self._outcome(base, sent)
 
     async def append_all(self, base: str, records: Sequence[Record]) -> list[Appended | AppendFailed]:
         """Store records in their order, all in flight at once."""
-        bound = await self._bind(base)
-        under_way = [await self._publish_or_refuse(bound, base, record) for record in records]
+        bound = await self._bind(base, may_be_stale=True)
+        under_way: list[_UnderWay | AppendFailed] = []
         try:
+            for record in records:
+                under_way.append(await self._publish_or_refuse(bound, base, record))
             return [
                 one if isinstance(one, AppendFailed) else await self._outcome_or_failure(base, one)
                 for one in under_way
@@ -145,19 +181,21 @@ class JetStreamLog:
         finally:
             for one in under_way:
                 if isinstance(one, _UnderWay):
-                    one.answer.cancel()
+                    one.let_go()
 
     async def _publish_or_refuse(self, bound: Bound, base: str, record: Record) -> _UnderWay | AppendFailed:
         try:
-            check_record(base, record)
-            return await self._publish(bound, base, record)
+            size = check_record(base, record)
+            return await self._publish(bound, base, record, size)
         except AppendFailed as refusal:
             return refusal
+        except LogUnavailable as error:
+            return AppendFailed(str(error), may_retry=True)
 
-    async def _publish(self, bound: Bound, base: str, record: Record) -> _UnderWay:
+    async def _publish(self, bound: Bound, base: str, record: Record, size: int) -> _UnderWay:
         assert self._publisher is not None
         message_id = record.message_id or self._ids.next().decode()
-        answer = await self._publisher.publish(base, bound.stored_form(record), message_id)
+        answer = await self._publisher.publish(base, bound.stored_form(record), message_id, size)
         return _UnderWay(answer, message_id, is_its_own=record.message_id is not None)
 
     async def _outcome(self, base: str, under_way: _UnderWay) -> Appended:
@@ -216,8 +254,12 @@ class JetStreamLog:
             first=first, last=last, pattern=bound.spelt_pattern(pattern), batch_bytes=batch_bytes
         )
         async with aclosing(whole) as batches:
-            async for batch in batches:
-                yield batch
+            try:
+                async for batch in batches:
+                    yield batch
+            except EpochChanged:
+                self._forget(base)
+                raise
 
     def _reader(self, base: str, bound: Bound) -> Reader:
         return Reader(self._connection, base, bound.epoch)
@@ -271,10 +313,12 @@ class JetStreamLog:
 
     async def wipe(self, base: str) -> bool:
         """Remove all entries of a stream."""
-        if not can_be_named(base):
+        info = await find_stream(self._connection, base)
+        if info is None:
             return False
         try:
-            await self._connection.ask(f"STREAM.PURGE.{stream_name(base)}")
+            # Up to what there is now: a purge without an end that is asked for twice would take what came in between.
+            await self._connection.ask(f"STREAM.PURGE.{stream_name(base)}", {"seq": info.state.last_seq + 1})
         except ApiRefusal as refusal:
             if refusal.number == NOT_FOUND:
                 return False

@@ -44,14 +44,17 @@ class Publisher:
         self._bytes = 0
         self._waiting_for_room: deque[asyncio.Future[None]] = deque()
 
-    async def publish(self, base: str, record: Record, message_id: str) -> asyncio.Future[Appended]:
+    async def publish(
+        self, base: str, record: Record, message_id: str, size: int
+    ) -> asyncio.Future[Appended]:
         """Send a record and return where its acknowledgement will arrive; waits only while too much is in flight."""
+        if self._connection.is_over:
+            raise self._connection.unavailable("the connection is closed")
         headers = {**record.headers, MESSAGE_ID: message_id}
         if record.expected_last_sequence is not None:
             headers[EXPECTED_LAST] = str(record.expected_last_sequence)
         block = header_block(headers)
         check_fits(record, block, self._connection.client.max_payload)
-        size = record.size
         if self._bytes and self._bytes + size > _MOST_BYTES_IN_FLIGHT:
             await self._wait_for_room(size)
         self._bytes += size
@@ -102,9 +105,11 @@ class Publisher:
         self._by_number[number].on_answer(token, message)
 
     def on_lost(self) -> None:
-        """Tell all lanes."""
+        """Tell all lanes; if it is not to come back, give up what is in flight."""
         for lane in self._lanes.values():
             lane.on_lost()
+        if self._connection.is_over:
+            self.abandon()
 
     def on_back(self) -> None:
         """Tell all lanes."""
@@ -119,10 +124,10 @@ class Publisher:
                 lane.give_up_overdue()
 
     def abandon(self) -> None:
-        """Fail everything in flight: the log is being closed."""
-        text = "the log was closed before the record was acknowledged"
+        """Fail everything in flight: the log is being closed, or the connection is given up."""
+        reason = self._connection.unavailable("closed before the record was acknowledged")
         for lane in self._lanes.values():
-            lane.fail_all(lambda: AppendFailed(text, may_retry=True))
+            lane.fail_all(lambda: AppendFailed(str(reason), may_retry=True))
 
 
 @asynccontextmanager

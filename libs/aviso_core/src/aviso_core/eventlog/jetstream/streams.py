@@ -59,6 +59,12 @@ class Bound(msgspec.Struct, frozen=True):
     # What its subjects begin with, as it is spelt there.
     prefix: str
     duplicate_window_seconds: float
+    # How often the connection had been lost by then.
+    seen: int
+
+    def is_for(self, wanted: StreamConfiguration | None) -> bool:
+        """Tell whether that is the stream that is wanted now."""
+        return self.wanted is wanted or self.wanted == wanted
 
     def spelt(self, subject: str) -> str:
         """Return a subject or pattern with the base spelt as the stream's subjects have it."""
@@ -101,7 +107,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
             else span.read_date(self.state.last_ts, name="last_ts"),
         )
 
-    def bound(self, base: str, wanted: StreamConfiguration | None) -> Bound:
+    def bound(self, base: str, wanted: StreamConfiguration | None, *, seen: int) -> Bound:
         """Return what is remembered of the stream."""
         own = (subject for subject in self.config.subjects if subject.lower() == f"{base}.>".lower())
         return Bound(
@@ -109,6 +115,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
             epoch=self.created,
             prefix=next(own, f"{base}.>")[:-1],
             duplicate_window_seconds=self.config.duplicate_window / _SECOND,
+            seen=seen,
         )
 
     def configuration(self) -> StreamConfiguration:
