@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+PORT ?= 8000
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 READY := $(VENV)/.ready
@@ -11,6 +12,8 @@ MEMBERS := $(patsubst %/pyproject.toml,%,$(wildcard libs/*/pyproject.toml servic
 PROJECTS := $(addsuffix /pyproject.toml,$(MEMBERS))
 QUICK := $(wildcard tests/unit tests/contract tests/property tests/repo)
 BENCHMARKS := $(wildcard benchmarks/bench_*.py)
+# The modules in which services describe their routes: services/x/src/aviso_x/openapi.py is aviso_x.openapi.
+FRAGMENTS := $(foreach file,$(wildcard services/*/src/*/openapi.py),$(notdir $(patsubst %/,%,$(dir $(file)))).openapi)
 
 # Only in `make lock`: pins for every Python and platform we support, with hashes, and without naming an index.
 PIN := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
@@ -18,10 +21,13 @@ OURS = $(shell sed -n 's/^name = "\(aviso-.*\)"$$/\1/p' $(PROJECTS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check lint types imports quick bench golden format lock clean
+.PHONY: help serve test check lint types imports quick bench golden openapi reference format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+serve: $(READY) ## run the service with sample event types, its history in memory: make serve PORT=8000
+	$(BIN)/avisod serve --samples --port $(PORT) --log-level warn
 
 test: $(READY) ## run every test that this machine can run
 	$(BIN)/pytest -n auto
@@ -39,7 +45,7 @@ imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports --no-logo
 
 quick: $(READY) ## unit, contract and property tests, and those about the repository
-	$(BIN)/pytest -n auto $(QUICK)
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 4 -p no:schemathesis $(QUICK)
 
 bench: $(READY) ## run every benchmark
 	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark; done
@@ -48,12 +54,18 @@ golden: $(READY) ## write the golden files anew: look at the difference before y
 	rm -rf tests/golden
 	$(BIN)/pytest --rewrite-golden
 
+openapi: $(READY) ## write the OpenAPI document anew, from what each service says of its routes
+	$(BIN)/python -m aviso_schema.openapi_document $(FRAGMENTS)
+
+reference: $(READY) ## write the pages that are made from --help and from the settings
+	$(BIN)/python -m aviso_all_in_one.reference docs/reference
+
 format: $(READY) ## mend formatting, and of lint what can be mended
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
 lock: $(READY) ## bring requirements/ up to date with the pyproject.toml files (newest of all: make lock PIN_FLAGS=--upgrade)
-	$(UV) $(PIN) $(PIN_FLAGS) $(addprefix --no-emit-package ,$(OURS)) --group dev $(PROJECTS) --output-file requirements/dev.txt
+	$(UV) $(PIN) $(PIN_FLAGS) $(addprefix --no-emit-package ,$(OURS)) --group dev --all-extras $(PROJECTS) --output-file requirements/dev.txt
 	$(UV) $(PIN) --constraints requirements/dev.txt --group bootstrap --output-file requirements/bootstrap.txt
 
 clean: ## remove everything that was built or cached

@@ -22,10 +22,13 @@ settings.register_profile(
     "default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 # At a desk the examples are new each time and failing ones are remembered. In CI the same commit always tries the
-# same examples, so that a change is not refused for what it did not touch. `thorough` is for the search itself.
+# same examples, so that a change is not refused for what it did not touch. `quick` is for `make check`, which is run
+# all the time and is followed by `make test`; `thorough` is for the search itself.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
+_USUAL: Final = "ci" if os.environ.get("CI") else "default"
+settings.register_profile("quick", settings.get_profile(_USUAL), max_examples=25)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=5000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", _USUAL))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +41,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fail-on-skip",
         action="store_true",
         help="fail each skip whose requirement this machine could have had",
+    )
+    parser.addoption(
+        "--has",
+        action="append",
+        default=[],
+        metavar="THING",
+        help="fail also a skip for want of this thing: here it is to be had; may be given several times",
     )
     parser.addini("not_to_be_had", type="linelist", help="the requirements that a test may be skipped for")
 
@@ -104,7 +114,8 @@ def _judge_skip(report: _Report, config: pytest.Config) -> _Report:
         assert isinstance(report.longrepr, tuple)
         path, line, reason = report.longrepr
         reason = reason.removeprefix("Skipped: ")
-        if reason not in {f"not on this machine: {thing}" for thing in config.getini("not_to_be_had")}:
+        not_to_be_had = set(config.getini("not_to_be_had")) - set(config.getoption("--has"))
+        if reason not in {f"not on this machine: {thing}" for thing in not_to_be_had}:
             report.outcome = "failed"
             report.longrepr = (
                 f"{path}:{line}: skipped, though this machine could have what it needs: {reason}"

@@ -1081,6 +1081,22 @@ async def test_wiped_entries_do_not_come_through_a_tail_that_is_opened_later(log
 
 
 @over_every_log
+async def test_deleted_entries_do_not_come_through_a_tail_that_is_opened_later(log: EventLog) -> None:
+    """Also where another tail had them; the last of all may be among them."""
+    epoch = (await log.bounds("mars")).epoch
+    async with log.tail("mars", after=0, epoch=epoch) as first:
+        await fill(log, numbered(5))
+        assert len(await take(first, 5)) == 5
+        for sequence in (1, 3, 5):
+            await log.delete("mars", sequence)
+        async with log.tail("mars", after=0, epoch=epoch) as late:
+            assert sequences(await take(late, 2)) == [2, 4]
+            await log.append("mars", record())
+            assert sequences(await take(late, 1)) == [6]
+            assert sequences(await take(first, 1)) == [6]
+
+
+@over_every_log
 async def test_deletions_do_not_stop_a_tail(log: EventLog) -> None:
     """It steps over what is not there any more."""
     await fill(log, numbered(10))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -48,8 +48,12 @@ from aviso_core.registry.jetstream.registry import (
     schema_bucket,
 )
 from aviso_core.registry.memory import MemoryAcknowledgements, MemoryRegistry
+from aviso_core.registry.open import OpenRegistry, open_registry
 from aviso_core.registry.served import VANISHED
 from aviso_core.schema.model import Topic, encode_schema
+from aviso_core.settings.model import Application, JetStream, NotificationBackend, Settings
+from aviso_core.settings.model import Registry as RegistrySettings
+from aviso_core.startup import configured_catalog
 from support.nats import Link, Server, open_link, running_server
 from support.registries import ManualClock, manifest, schema, stored
 
@@ -597,6 +601,94 @@ def test_a_schema_with_faults_is_not_published(kind: str, tmp_path: Path) -> Non
     tell(kind, tmp_path, story)
 
 
+# --- registries opened from settings ---------------------------------------------------------------------
+
+
+class Opened(NamedTuple):
+    """The registry that a process has by its settings, and the hand of whoever declares event types there."""
+
+    process: OpenRegistry
+    put: Callable[[str], Awaitable[None]]
+
+
+@asynccontextmanager
+async def open_from_settings(kind: str, folder: Path) -> AsyncIterator[Opened]:
+    if kind == "jetstream":
+        with running_server(folder) as server:
+            async with (
+                jetstream_world(server) as world,
+                open_connection(options(server.url)) as own,
+                open_jetstream_acknowledgements(own, acknowledgement_bucket(), is_owner=True),
+                opened(RegistrySettings(kind="jetstream"), server.url) as process,
+            ):
+                yield Opened(process, world.put)
+    elif kind == "folder":
+        async with opened(RegistrySettings(kind="folder", folder=str(folder))) as process:
+
+            async def write(event_type: str) -> None:
+                (folder / f"{event_type}.json").write_text(json.dumps(manifest(event_type)))
+
+            yield Opened(process, write)
+    else:
+        async with opened(RegistrySettings()) as process:
+
+            async def publish(event_type: str) -> None:
+                assert isinstance(process.registry, MemoryRegistry)
+                await process.registry.publish(schema(event_type), expected_revision=0)
+
+            yield Opened(process, publish)
+
+
+def opened(
+    registry: RegistrySettings, url: str = "nats://nowhere"
+) -> AbstractAsyncContextManager[OpenRegistry]:
+    settings = Settings(
+        application=Application(host="127.0.0.1", port=0),
+        notification_backend=NotificationBackend(kind="jetstream", jetstream=JetStream(nats_url=url)),
+        registry=registry,
+    )
+    return open_registry(settings, configured=configured_catalog(settings), clock=SystemClock())
+
+
+@every_registry
+def test_what_is_declared_reaches_a_process_by_its_settings_alone(kind: str, tmp_path: Path) -> None:
+    """What was there before it, and what comes later."""
+
+    async def main() -> None:
+        async with asyncio.timeout(_PATIENCE_SECONDS), open_from_settings(kind, tmp_path) as (process, put):
+            await put("storms")
+            async with process.registry.follow(ignore) as follower:
+                await until_served(follower, storms="")
+                await put("buoys")
+                await until_served(follower, storms="", buoys="")
+                assert set(await process.registry.all()) == {"storms", "buoys"}
+
+    asyncio.run(main())
+
+
+@every_registry
+def test_a_process_says_what_it_serves_where_its_settings_lead(kind: str, tmp_path: Path) -> None:
+    """And whoever takes the roll there sees it."""
+
+    async def main() -> None:
+        roll = Roll()
+        async with (
+            asyncio.timeout(_PATIENCE_SECONDS),
+            open_from_settings(kind, tmp_path) as (process, put),
+            process.registry.follow(ignore) as follower,
+            reporting(process.acknowledgements, follower, process="ingest/one", clock=SystemClock()),
+            process.acknowledgements.follow(roll.on_change),
+        ):
+            await put("storms")
+            await until_served(follower, storms="")
+            revision = follower.revision_of("storms")
+            assert revision is not None
+            current = Standing(state="current", revision=revision)
+            await roll.until(lambda call: call.acknowledged("storms", revision) == {"ingest/one": current})
+
+    asyncio.run(main())
+
+
 # --- the broker fails ------------------------------------------------------------------------------------
 
 
@@ -732,6 +824,21 @@ def test_a_registry_that_is_lost_stops_nothing_and_is_made_anew(tmp_path: Path) 
     tell_of_broker(tmp_path, story)
 
 
+def test_a_registry_that_is_lost_is_reported_by_those_who_may_not_make_it(tmp_path: Path) -> None:
+    """What it said stays in force."""
+
+    async def story(world: JetStreamWorld, _server: Server, _link: Link) -> None:
+        await world.put("storms")
+        async with world.other.follow(ignore) as follower:
+            await until_served(follower, storms="")
+            await world.bucket.connection.ask("STREAM.DELETE.KV_aviso-schemas")
+            await until_refused(follower, "storms")
+            assert follower.refused["storms"].reason == VANISHED
+            assert follower.revision_of("storms") == 1
+
+    tell_of_broker(tmp_path, story)
+
+
 def test_a_version_that_was_removed_by_hand_keeps_nobody_waiting(tmp_path: Path) -> None:
     """It was the last one of all, which a follower looks out for."""
 
@@ -860,6 +967,26 @@ def test_a_bucket_that_the_broker_refuses_is_an_error_of_its_owner(tmp_path: Pat
                 pass
 
     tell_of_bucket(tmp_path, story)
+
+
+def test_what_is_larger_than_the_broker_takes_is_told_and_not_sent(tmp_path: Path) -> None:
+    """It would break the connection, and with it everything else that goes over it."""
+
+    async def main(server: Server) -> None:
+        losses: list[None] = []
+        async with (
+            asyncio.timeout(_PATIENCE_SECONDS),
+            open_connection(options(server.url)) as connection,
+            open_jetstream_registry(connection, schema_bucket(), is_owner=True) as registry,
+        ):
+            connection.on_lost.append(lambda: losses.append(None))
+            with pytest.raises(Unavailable, match="at most 20000 are taken"):
+                await registry.publish(schema("storms", description="x" * 30_000), expected_revision=0)
+            assert await registry.get("storms") is None
+            assert not losses
+
+    with running_server(tmp_path, settings=["max_payload: 20000"]) as server:
+        asyncio.run(main(server))
 
 
 def test_the_tools_of_the_broker_can_look_into_a_bucket(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_every_python_file_is_under_strict_types() -> None:
 def test_a_member_declares_what_it_imports(member: Path) -> None:
     """Declared by itself: that another dependency brings the package along today is luck."""
     own = {package.name for package in packages_of(member)}
-    providers = packages_distributions()
+    providers = {**packages_distributions(), **_packages_of_members()}
     undeclared = {
         name
         for file in (ROOT / member / "src").rglob("*.py")
@@ -67,6 +67,15 @@ def test_a_member_declares_what_it_imports(member: Path) -> None:
         and not {canonicalize_name(d) for d in providers.get(name, ())} & _declared(member)
     }
     assert not undeclared
+
+
+def _packages_of_members() -> dict[str, list[str]]:
+    # What is installed editable has no list of files that would tell.
+    return {
+        package.name: [pyproject(member)["project"]["name"]]
+        for member in member_folders()
+        for package in packages_of(member)
+    }
 
 
 def _declared(member: Path) -> set[str]:

@@ -98,6 +98,14 @@ def test_only_a_skip_for_what_cannot_be_had_is_none_under_the_flag(project: Path
     assert "skipped, though this machine could have what it needs: not on this machine: a compiler" in said
 
 
+def test_what_a_machine_is_said_to_have_is_no_reason_to_skip(project: Path) -> None:
+    """The list is the same everywhere, and one machine may have more than the others."""
+    (project / "test_skips.py").write_text(_SKIPS, encoding="utf-8")
+    counts, said = _pytest(project, "--fail-on-skip", "--has=a microscope", "--has=a telescope")
+    assert counts == {"passed": 1, "failed": 1, "xfailed": 1, "errors": 2}
+    assert "skipped, though this machine could have what it needs: not on this machine: a telescope" in said
+
+
 def test_a_module_that_skips_itself_is_noticed(project: Path) -> None:
     """`importorskip` hides every test of a module at once."""
     (project / "test_whole.py").write_text(_SKIPPED_WHOLE, encoding="utf-8")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from aviso_core.eventlog.base import AppendFailed, LogUnavailable
+from aviso_core.errors import Unavailable
+from aviso_core.eventlog.base import AppendFailed
 from support.event_logs import ask_broker, open_owning_log, read_all, record, sequences
 from support.log_story import Story, Watched, check, check_tail, stored, under_way
 from support.nats import Link, Server, open_link, running_server
@@ -64,7 +65,7 @@ class Driver:
         for step in self._chance.choices([*self._steps], [*self._steps.values()], k=_STEPS):
             try:
                 await step()
-            except LogUnavailable:
+            except Unavailable:
                 # It is allowed to say so; what it must not do is to say something wrong.
                 continue
         self._link.mend()
@@ -137,7 +138,7 @@ class Driver:
         # Whatever comes of it, everything up to the end of the stream may be gone then.
         self._story.wiped_up_to = 2**63
         while self._story.wiped_up_to == 2**63:
-            with suppress(LogUnavailable):
+            with suppress(Unavailable):
                 await self._log.wipe("mars")
                 self._story.wiped_up_to = (await self._log.bounds("mars")).last
 

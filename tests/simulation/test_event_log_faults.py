@@ -425,6 +425,57 @@ async def test_an_id_is_known_again_after_a_reconnect(expected: int | None, serv
     assert sorted(await stored(server.url)) == [1, 2]
 
 
+@pytest.mark.parametrize("is_killed", [True, False])
+@asynchronous
+async def test_a_record_that_was_replaced_is_not_put_back(is_killed: bool, tmp_path: Path) -> None:
+    """A server that was killed knows only the ids of what it still has: what is gone cannot be sent to it again."""
+
+    def keep_latest(base: str) -> StreamConfiguration:
+        return msgspec.structs.replace(keep_all(base), max_messages_per_subject=1)
+
+    with running_server(tmp_path) as server:
+        async with open_link(server) as link, open_owning_log(link.url, wanted=keep_latest) as log:
+            await log.append("mars", record(payload=b"before"))
+            link.lose_answers()
+            several = [record(payload=b"first"), record("mars.other"), record(payload=b"second")]
+            appending = asyncio.ensure_future(log.append_all("mars", several))
+            await link.wait_lost_answers(3)
+            if is_killed:
+                server.kill()
+                server.start()
+            else:
+                link.cut()
+            link.mend()
+            first, other, second = await appending
+            assert isinstance(first, AppendFailed) == is_killed, first
+            assert (other, second) == (Appended(3), Appended(4))
+        truth = await stored(server.url)
+    assert truth[4] == b"second"
+    assert sorted(truth) == [3, 4]
+
+
+@asynchronous
+async def test_of_one_subject_what_was_not_stored_is_sent_again(server: Server) -> None:
+    """Behind what was stored of it, as it was handed over."""
+
+    def keep_latest(base: str) -> StreamConfiguration:
+        return msgspec.structs.replace(keep_all(base), max_messages_per_subject=1)
+
+    async with open_link(server) as link, open_owning_log(link.url, wanted=keep_latest) as log:
+        await log.append("mars", record(payload=b"before"))
+        link.lose_answers()
+        stored_already = asyncio.ensure_future(log.append("mars", record(payload=b"first")))
+        await link.wait_lost_answers(1)
+        link.pause()
+        lost = asyncio.ensure_future(log.append("mars", record(payload=b"second")))
+        await asyncio.sleep(0.05)
+        link.cut()
+        link.mend()
+        assert await stored_already == Appended(2)
+        assert await lost == Appended(3)
+    assert await stored(server.url) == {3: b"second"}
+
+
 @asynchronous
 async def test_a_chain_of_expectations_survives_a_reconnect(server: Server) -> None:
     """Each was met when its record was stored, though the stream went on since."""

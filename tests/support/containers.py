@@ -1,56 +1,94 @@
 """The broker in a container, for tests that are to run over one.
 
-The image is built from the program that this environment has, so nothing is pulled. No reaper is started: what is
-started here is stopped here.
+The engine is the one that `DOCKER_HOST`, the user's Docker context or the default socket leads to. The image is built
+from the program that this environment has, so nothing is pulled. No reaper is started: what is started here is stopped
+here.
+
+Not every engine has a network of its own for containers; on one without, the server runs on this machine's.
 """
 
 from __future__ import annotations
 
 import io
-import shutil
-import subprocess
+import re
+import socket
 import tarfile
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
-import docker  # type: ignore[import-untyped] # it brings none
+from docker.errors import DockerException  # type: ignore[import-untyped] # it brings none
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
+from testcontainers.core.docker_client import DockerClient, get_docker_host
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from support.nats import SERVER_IS_READY, server_program
+from support.nats import CLIENTS_CONNECT_AT, SERVER_IS_READY, server_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import docker  # type: ignore[import-untyped] # it brings none
 
 _IMAGE: Final = "aviso-tests-nats"
 _DOCKERFILE: Final = b"""\
 FROM scratch
 COPY nats-server /nats-server
-ENTRYPOINT ["/nats-server"]
+ENTRYPOINT ["/nats-server", "--jetstream", "--store_dir", "/store"]
 """
+_PORT: Final = 4222
+_SOCKET_FILE: Final = "unix://"
+_DEFAULT_SOCKET: Final = f"{_SOCKET_FILE}/var/run/docker.sock"
 
 
 @contextmanager
 def running_container() -> Iterator[str | None]:
     """Run the same server in a container and say where clients connect; None where no Docker engine answers."""
-    if not _engine_answers():
+    engine = _answering_engine()
+    if engine is None:
         yield None
         return
-    with closing(docker.from_env()) as engine:
-        engine.images.build(fileobj=_build_context(), custom_context=True, tag=_IMAGE)
+    with closing(engine):
+        engine.images.build(fileobj=_build_context(), custom_context=True, tag=_IMAGE, rm=True)
+        has_network = bool(engine.networks.list(names=["bridge"]))
     testcontainers_config.ryuk_disabled = True
-    container = DockerContainer(_IMAGE).with_exposed_ports(4222).with_command("-js -sd /store")
-    with container.waiting_for(LogMessageWaitStrategy(SERVER_IS_READY)):
-        yield f"nats://{container.get_container_host_ip()}:{container.get_exposed_port(4222)}"
+    with _container(has_network).waiting_for(LogMessageWaitStrategy(SERVER_IS_READY)) as container:
+        yield _published_url(container) if has_network else _own_url(container)
 
 
-def _engine_answers() -> bool:
-    command = ["docker", "version", "--format", "{{.Server.Version}}"]
-    return (
-        shutil.which("docker") is not None
-        and not subprocess.run(command, check=False, capture_output=True).returncode
-    )
+def _answering_engine() -> docker.DockerClient | None:
+    if not _is_there(get_docker_host() or _DEFAULT_SOCKET):
+        return None
+    try:
+        return DockerClient().client
+    except DockerException:
+        return None
+
+
+def _is_there(address: str) -> bool:
+    """Tell whether it is worth to ask: the library never closes a socket file that it could not connect to."""
+    if not address.startswith(_SOCKET_FILE):
+        return True
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(address.removeprefix(_SOCKET_FILE)) == 0
+
+
+def _container(has_network: bool) -> DockerContainer:
+    container = DockerContainer(_IMAGE)
+    if has_network:
+        return container.with_exposed_ports(_PORT)
+    # Port -1 is any that is free.
+    return container.with_kwargs(network_mode="host").with_command("--addr 127.0.0.1 --port -1")
+
+
+def _published_url(container: DockerContainer) -> str:
+    return f"nats://{container.get_container_host_ip()}:{container.get_exposed_port(_PORT)}"
+
+
+def _own_url(container: DockerContainer) -> str:
+    _, said = container.get_logs()
+    listening = re.search(CLIENTS_CONNECT_AT, said.decode())
+    assert listening, "a server that is ready has said where it listens"
+    return f"nats://127.0.0.1:{listening[1]}"
 
 
 def _build_context() -> io.BytesIO:

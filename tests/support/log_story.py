@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 import nats
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from aviso_core.eventlog.base import Appended, AppendFailed, LogUnavailable
+from aviso_core.errors import Unavailable
+from aviso_core.eventlog.base import Appended, AppendFailed
 from support.event_logs import record
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Story:
                 self.acknowledged.note([one], [await self.log.append(_BASE, one)])
             except AppendFailed as failure:
                 self.acknowledged.note([one], [failure])
-            except LogUnavailable as error:
+            except Unavailable as error:
                 self.acknowledged.note([one], [AppendFailed(str(error), may_retry=True)])
 
     async def produce_in_calls(self) -> None:
@@ -123,7 +124,7 @@ class Story:
             several = [self._next("several") for _ in range(_CALL)]
             try:
                 results = await self.log.append_all(_BASE, several)
-            except LogUnavailable as error:
+            except Unavailable as error:
                 results = [AppendFailed(str(error), may_retry=True)] * _CALL
             self.acknowledged.note(several, results)
 

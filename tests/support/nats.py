@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _HOST: Final = "127.0.0.1"
 _PATIENCE_SECONDS: Final = 20.0
 SERVER_IS_READY: Final = "Server is ready"
+CLIENTS_CONNECT_AT: Final = r"Listening for client connections on [^:]+:(\d+)"
 _HAS_META_LEADER: Final = "new (JetStream cluster )?metadata leader"
 
 
@@ -73,7 +74,7 @@ class Server:
         self._launch()
         self.wait_logged(SERVER_IS_READY)
         if self.port < 0:
-            self.port = int(self.wait_logged(r"Listening for client connections on [^:]+:(\d+)"))
+            self.port = int(self.wait_logged(CLIENTS_CONNECT_AT))
 
     def _launch(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -204,7 +205,7 @@ def running_cluster(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[C
             stack.callback(server.stop)
         for server in servers:
             server.wait_logged(SERVER_IS_READY)
-            server.port = int(server.wait_logged(r"Listening for client connections on [^:]+:(\d+)"))
+            server.port = int(server.wait_logged(CLIENTS_CONNECT_AT))
             server.wait_logged(_HAS_META_LEADER)
         yield Cluster(servers)
 
@@ -243,6 +244,7 @@ class Link:
         self._lost_answers = 0
         self.lost = 0
         self.answers_flow = True
+        self._version = b""
         # What clients have said, over all connections: the first of it, and how many records were in it.
         self.said = b""
         self.publications = 0
@@ -289,6 +291,16 @@ class Link:
         self._babble = said
         for pair in self._pairs:
             pair.abort()
+
+    def claim_version(self, version: str) -> None:
+        """Let the server say to whoever connects from now on that it is of that version."""
+        self._version = version.encode()
+
+    def as_claimed(self, frame: bytes) -> bytes:
+        """Return a frame from the server as clients get it."""
+        if not self._version or not frame.startswith(b"INFO "):
+            return frame
+        return re.sub(rb'"version":"[^"]*"', b'"version":"%s"' % self._version, frame)
 
     def inject(self, frame: bytes) -> None:
         """Say something to every client as if the server had."""
@@ -407,7 +419,7 @@ class _Pair:
                 frame = await self._read_frame()
                 await self._link.wait_open()
                 if not self.is_abandoned and self._link.lets_answer(frame):
-                    self.to_client.write(frame)
+                    self.to_client.write(self._link.as_claimed(frame))
                     await self.to_client.drain()
 
     async def _read_frame(self) -> bytes:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
     from pathlib import Path
 
+    from aviso_core.eventlog.jetstream.log import JetStreamLog
     from support.identities import Certificates
 
 T = TypeVar("T")
@@ -446,6 +447,24 @@ async def test_a_tail_ends_with_its_log(server: Server) -> None:
     with pytest.raises(Unavailable):
         await waiting
     await tail.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize("size", [1, 200_000])
+@asynchronous
+async def test_appends_end_with_their_log(size: int, server: Server) -> None:
+    """Those on their way, those that wait for room, and those that come too late: nobody waits for ever."""
+
+    async def append_for_ever(log: JetStreamLog) -> None:
+        while True:
+            await log.append("mars", record(payload=b"x" * size))
+
+    async with open_owning_log(server.url) as log:
+        await log.append("mars", record())
+        appending = [start(append_for_ever(log)) for _ in range(300)]
+        await asyncio.sleep(0.05)
+    done, pending = await asyncio.wait(appending, timeout=5)
+    assert not pending
+    assert {type(one.exception()) for one in done} <= {AppendFailed, Unavailable}
 
 
 @asynchronous

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 import nats
 import pytest
 
+from aviso_core.broker.options import connection_options
 from aviso_core.eventlog.base import Appended, RecordRefused, RecordTooLarge, WrongLastSequence
 from aviso_core.eventlog.jetstream.log import JetStreamLog
 from aviso_core.eventlog.memory import MemoryLog
-from aviso_core.eventlog.open import connection_options, open_event_log, stream_defaults, wanted_streams
+from aviso_core.eventlog.open import open_event_log, stream_defaults, wanted_streams
 from aviso_core.plain.secret import Secret
 from aviso_core.schema.catalog import build_catalog
 from aviso_core.schema.model import Storage
@@ -165,6 +166,26 @@ async def test_a_record_larger_than_the_server_takes_is_refused_before_it_is_sen
                     await log.append_atomically("mars", [record(), too_large])
             assert link.connections == 1
             assert (await log.bounds("mars")).last == 1
+
+
+@asynchronous
+async def test_a_record_that_waited_for_a_server_that_takes_less_stops_nobody(tmp_path: Path) -> None:
+    """It was small enough for the one that was there when it was handed over."""
+    with running_server(tmp_path) as server:
+        async with open_link(server) as link, open_owning_log(link.url) as log:
+            await log.append("mars", record())
+            server.kill()
+            await link.wait_connections(2)
+            large, small = (
+                asyncio.ensure_future(log.append("mars", record(payload=b"x" * size)))
+                for size in (SMALL_PAYLOAD, 1)
+            )
+            await asyncio.sleep(0)
+            server.configure([f"max_payload: {SMALL_PAYLOAD}"])
+            server.start()
+            with pytest.raises(RecordTooLarge, match=str(SMALL_PAYLOAD)):
+                await large
+            assert await small == Appended(2)
 
 
 @asynchronous

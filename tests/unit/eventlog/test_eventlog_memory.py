@@ -164,6 +164,17 @@ async def test_a_burst_on_one_topic_reaches_tails_whole() -> None:
 
 
 @asynchronous
+async def test_what_is_kept_for_tails_is_bounded_in_bytes() -> None:
+    """Shapes stand in headers, so these count."""
+    log = open_log(history=1)
+    epoch = (await log.bounds("mars")).epoch
+    shape = {"shape": "x" * 60_000}
+    async with log.tail("mars", after=0, epoch=epoch) as tail:
+        await fill(log, [record(headers=shape) for _ in range(2000)])
+        assert len((await anext(aiter(tail))).entries) < 1200
+
+
+@asynchronous
 async def test_a_tail_that_falls_far_behind_reads_history() -> None:
     """What history has dropped by then is missing; the order stays, and nothing comes twice."""
     log = open_log(history=1)

@@ -26,7 +26,7 @@ from support.event_logs import (
     record,
     remove_all_streams,
 )
-from support.nats import running_server
+from support.nats import Server, open_link, running_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -35,16 +35,22 @@ MARS: Final = keep_all("mars")
 
 
 @pytest.fixture(scope="module")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running_server(tmp_path_factory.mktemp("nats")) as server:
-        yield server.url
+        yield server
 
 
 @pytest.fixture
-def url(server_url: str) -> str:
-    """Return where a broker is that has no streams."""
-    asyncio.run(remove_all_streams(server_url))
-    return server_url
+def server(running: Server) -> Server:
+    """Return a broker that has no streams."""
+    asyncio.run(remove_all_streams(running.url))
+    return running
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    """Return where that broker is."""
+    return server.url
 
 
 async def configuration(url: str, name: str = "MARS") -> dict[str, Any]:
@@ -308,6 +314,46 @@ async def test_who_does_not_own_streams_changes_none(url: str) -> None:
 
 
 @asynchronous
+async def test_brokers_that_are_too_old_take_no_atomic_batches(server: Server) -> None:
+    """They would take the members for records like any others, and store them one by one."""
+    async with open_link(server) as link:
+        link.claim_version("2.11.9")
+        async with open_owning_log(link.url) as log:
+            with pytest.raises(Unsupported, match="atomic"):
+                await log.append_atomically("mars", [record(), record()])
+            assert await log.append("mars", record()) == Appended(1)
+
+
+@asynchronous
+async def test_a_batch_that_came_incomplete_may_be_repeated(url: str) -> None:
+    """More batches than a stream takes are under way: what is beyond them loses its first members."""
+    async with open_owning_log(url) as log:
+        epoch = (await log.bounds("mars")).epoch
+        client = await nats.connect(url)
+        for number in range(100):
+            headers = {"Nats-Batch-Id": f"unfinished-{number}", "Nats-Batch-Sequence": "1"}
+            await client.publish("mars.od.1", b"", headers=headers)
+        await client.flush()
+        await client.close()
+        with pytest.raises(AppendFailed, match="incomplete") as failed:
+            await log.append_atomically("mars", [record(), record()])
+        assert failed.value.may_retry
+        bounds = await log.bounds("mars")
+        assert (bounds.last, bounds.epoch) == (0, epoch)
+
+
+@asynchronous
+async def test_a_stream_that_somebody_else_made_again_is_mended(url: str) -> None:
+    """As soon as it is noticed, which is when its bounds are asked for."""
+    async with open_owning_log(url) as log:
+        await fill(log, numbered(3))
+        await ask_broker(url, "STREAM.DELETE.MARS")
+        await make_stream(url, subjects=["mars.>"], max_msgs=2)
+        assert (await log.bounds("mars")).last == 0
+        assert (await configuration(url))["max_msgs"] == -1
+
+
+@asynchronous
 async def test_a_removed_stream_is_made_again_by_its_owner(url: str) -> None:
     """Whoever asks for it next gets an empty one, of another epoch."""
     async with open_owning_log(url) as log:
@@ -339,8 +385,8 @@ async def test_a_removed_stream_is_missing_where_nobody_may_make_it(url: str) ->
 
 
 @asynchronous
-async def test_wiping_all_leaves_streams_that_are_not_ours(url: str) -> None:
-    """Ours has one base, in its name and in its only subject."""
+async def test_nothing_is_removed_from_streams_that_are_not_ours(url: str) -> None:
+    """Neither with everything nor by name: ours has its base in its name and in its subject."""
     foreign: dict[str, list[str]] = {
         "ORDERS": ["orders.new", "orders.old"],
         "PLAIN": ["plain"],
@@ -362,6 +408,9 @@ async def test_wiping_all_leaves_streams_that_are_not_ours(url: str) -> None:
         await log.append("diss", record("diss.a"))
         await log.wipe_all()
         assert (await log.bounds("mars")).messages == (await log.bounds("diss")).messages == 0
+        for name in foreign:
+            assert not await log.wipe(name)
+            assert not await log.delete(name, 1)
     for name in foreign:
         assert (await ask_broker(url, f"STREAM.INFO.{name}"))["state"]["messages"] == 1, name
 

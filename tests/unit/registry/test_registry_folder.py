@@ -13,13 +13,14 @@ from aviso_core.clock import SystemClock
 from aviso_core.errors import Unavailable
 from aviso_core.registry.base import Unreadable, Withdrawn
 from aviso_core.registry.folder import FolderRegistry, open_folder_registry, stamps_of
-from support.registries import ManualClock, manifest
+from support.registries import ManualClock, manifest, schema
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from pathlib import Path
 
     from aviso_core.registry.follower import Follower
+    from aviso_core.schema.model import Schema
 
 _SETTLE_SECONDS: Final = 5.0
 _NEVER_SECONDS: Final = 3600.0
@@ -61,21 +62,27 @@ def descriptions(follower: Follower) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def following(folder: Path) -> AsyncIterator[Followed]:
+async def following(folder: Path, configured: Iterable[Schema]) -> AsyncIterator[Followed]:
     clock = ManualClock()
     changes: list[dict[str, str]] = []
     async with (
         open_folder_registry(
-            folder, clock=clock, interval_seconds=_NEVER_SECONDS, settle_seconds=_SETTLE_SECONDS
+            folder,
+            clock=clock,
+            interval_seconds=_NEVER_SECONDS,
+            settle_seconds=_SETTLE_SECONDS,
+            configured=configured,
         ) as registry,
         registry.follow(lambda follower: changes.append(descriptions(follower))) as follower,
     ):
         yield Followed(registry, follower, clock, changes)
 
 
-def run(folder: Path, story: Callable[[Followed], Awaitable[None]]) -> None:
+def run(
+    folder: Path, story: Callable[[Followed], Awaitable[None]], *, configured: Iterable[Schema] = ()
+) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), following(folder) as followed:
+        async with asyncio.timeout(30), following(folder, configured) as followed:
             await story(followed)
 
     asyncio.run(main())
@@ -329,6 +336,58 @@ def test_what_was_read_is_remembered(tmp_path: Path) -> None:
         assert (await followed.registry.all())["storms"] == second
 
     run(tmp_path, story)
+
+
+def test_what_a_configuration_declares_is_served_beside_the_folder(tmp_path: Path) -> None:
+    """Whatever becomes of the folder."""
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    write(folder / "storms.yaml", "storms")
+
+    async def story(followed: Followed) -> None:
+        assert followed.served == {"buoys": "configured", "storms": ""}
+        (folder / "storms.yaml").unlink()
+        await followed.settle()
+        assert followed.served == {"buoys": "configured"}
+        folder.rename(tmp_path / "elsewhere")
+        await followed.settle()
+        assert followed.served == {"buoys": "configured"}
+
+    run(folder, story, configured=[schema("buoys", description="configured")])
+
+
+def test_a_manifest_does_not_replace_what_a_configuration_declares(tmp_path: Path) -> None:
+    """Neither one that was there before the start nor one that comes later; both places are reported."""
+    write(tmp_path / "a.yaml", "storms", description="of the folder")
+
+    async def story(followed: Followed) -> None:
+        write(tmp_path / "b.yaml", "buoys", description="of the folder")
+        await followed.settle()
+        assert followed.served == {"buoys": "configured", "storms": "configured"}
+        assert followed.reasons == {
+            "storms": "is declared more than once: in a.yaml, line 1 and in notification_schema",
+            "buoys": "is declared more than once: in b.yaml, line 1 and in notification_schema",
+        }
+        (tmp_path / "a.yaml").unlink()
+        (tmp_path / "b.yaml").unlink()
+        await followed.settle()
+        assert followed.served == {"buoys": "configured", "storms": "configured"}
+        assert followed.reasons == {}
+
+    configured = [schema(name, description="configured") for name in ("storms", "buoys")]
+    run(tmp_path, story, configured=configured)
+
+
+def test_a_manifest_does_not_take_the_base_of_what_a_configuration_declares(tmp_path: Path) -> None:
+    """Though its name would come first."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(manifest("a", base="buoys")), encoding="utf-8")
+
+    async def story(followed: Followed) -> None:
+        assert followed.served == {"buoys": ""}
+        assert set(followed.reasons) == {"a"}
+
+    run(tmp_path, story, configured=[schema("buoys")])
 
 
 def test_the_folder_is_looked_at_by_itself(tmp_path: Path) -> None:

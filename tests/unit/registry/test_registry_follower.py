@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aviso_core.registry.alongside import alongside
+from aviso_core.alongside import alongside
 from aviso_core.registry.follower import Follower
 from aviso_core.registry.memory import MemoryRegistry
 from support.registries import published, schema, unreadable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,6 +117,15 @@ def test_what_a_broken_file_declared_is_reported_and_not_removed() -> None:
     wanted = _wanted({"all.yaml": b"a: ["}, {"all.yaml": {"storms", "buoys"}})
     assert set(wanted) == {"storms", "buoys"}
     assert "all.yaml, line" in str(wanted["storms"])
+
+
+def test_a_file_whose_name_is_no_text_is_reported_under_one_that_is() -> None:
+    """The report is sent around; what cannot be written would stop it."""
+    wanted = _wanted({os.fsdecode(b"\xff.yaml"): b"a: ["})
+    (name,) = wanted
+    assert name.isascii()
+    assert name.endswith(".yaml")
+    assert str(wanted[name]).isascii()
 
 
 def test_a_fault_may_hide_what_was_declared_before() -> None:

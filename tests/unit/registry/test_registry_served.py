@@ -238,6 +238,16 @@ def test_strictness_is_the_catalogs(strict: bool | None, at_first: bool, empty: 
     assert take_in(loaded, [published("storms", 1)]).catalog.strict is declared
 
 
+def test_a_registry_of_nothing_is_configured_with_its_first_event_type() -> None:
+    """Where nobody said anything of schemas the answer about them says so, until there is one."""
+    nothing = take_all(nothing_served(strict=None, is_configured=False), [])
+    assert not nothing.catalog.is_configured
+    something = take_in(nothing, [published("storms", 1)])
+    assert something.catalog.is_configured
+    assert take_in(something, [withdrawn("storms", 2)]).catalog.is_configured
+    assert take_all(nothing_served(strict=None), []).catalog.is_configured
+
+
 def test_before_anything_is_loaded_nothing_is_known() -> None:
     with pytest.raises(UnknownEventType):
         nothing_served(None).catalog.get("storms")

@@ -55,6 +55,15 @@ def test_an_event_type_is_named_exactly(name: str) -> None:
     assert caught.value.message == f"unknown event type '{name}'"
 
 
+@pytest.mark.parametrize("name", ["MARS-data", "mars-DATA", "warn", "PLAIN"])
+def test_nobody_gets_at_a_declared_event_type_by_the_name_of_its_base(name: str) -> None:
+    """Where undeclared event types are taken, their name is their base, and no rule of a schema holds for them."""
+    catalog = build_catalog([MARS, ALERTS, PLAIN], strict=False)
+    with pytest.raises(UnknownEventType):
+        catalog.get(name)
+    assert catalog.get("anything-else") is None
+
+
 def test_event_types_are_listed_sorted() -> None:
     """Decision D30; code points, so capitals come first."""
     catalog = build_catalog([MARS, PLAIN, ALERTS])

@@ -22,6 +22,8 @@ from aviso_core.settings.model import Settings
             ["notification_backend", "jetstream", "token"],
         ),
         ("AVISOSERVER_ECPDS__PASSWORD", ["ecpds", "password"]),
+        ("AVISOSERVER_REGISTRY__KIND", ["registry", "kind"]),
+        ("AVISOSERVER_REGISTRY__FOLDER", ["registry", "folder"]),
     ],
 )
 @pytest.mark.parametrize("value", ["some text", ""])
@@ -49,6 +51,7 @@ def test_a_name_is_the_path_of_a_key(name: str, keys: list[str], value: str) -> 
         "AVISOSERVER_PORT",
         "AVISOSERVER_SERVICE_HOST",
         "AVISOSERVER_AUTH_PORT_8080_TCP_ADDR",
+        "AVISOSERVER_REGISTRY_SERVICE_HOST",
     ],
 )
 def test_a_name_that_leads_nowhere_is_ignored(name: str) -> None:
@@ -61,6 +64,7 @@ def test_a_name_that_leads_nowhere_is_ignored(name: str) -> None:
     [
         ("AVISOSERVER_AUTH", "auth", "is not one value"),
         ("AVISOSERVER_ECPDS", "ecpds", "is not one value"),
+        ("AVISOSERVER_REGISTRY", "registry", "is not one value"),
         ("AVISOSERVER_AUTH__ADMIN_ROLES", "auth.admin_roles", "is not one value"),
         ("AVISOSERVER_AUTH__ADMIN_ROLES__MAIN", "auth.admin_roles", "is not one value"),
         ("AVISOSERVER_ECPDS__SERVERS", "ecpds.servers", "is not one value"),
@@ -74,6 +78,7 @@ def test_a_name_that_leads_nowhere_is_ignored(name: str) -> None:
         ("AVISOSERVER_AUTH__JWT_SECRETT", "auth.jwt_secrett", "is not a known setting"),
         ("AVISOSERVER_ECPDS__USER", "ecpds.user", "is not a known setting"),
         ("AVISOSERVER_AUTH__MODE__X", "auth.mode", "has nothing below it"),
+        ("AVISOSERVER_REGISTRY__FOLDER__PATH", "registry.folder", "has nothing below it"),
         ("AVISOSERVER_LOGGING__LEVEL__X", "logging.level", "has nothing below it"),
     ],
 )

@@ -206,6 +206,7 @@ def test_the_environment_alone_is_enough() -> None:
             "AVISOSERVER_AUTH__ENABLED": "Yes",
             "AVISOSERVER_AUTH__JWT_SECRET": "correct-horse",
             "AVISOSERVER_METRICS__PORT": "9000",
+            "AVISOSERVER_REGISTRY__KIND": "jetstream",
             "AVISOSERVER_NOTIFICATION_SCHEMA_STRICT": "off",
         },
         read_file=_files({}),
@@ -214,6 +215,7 @@ def test_the_environment_alone_is_enough() -> None:
     assert settings.auth.enabled
     assert settings.auth.jwt_secret == Secret("correct-horse")
     assert settings.metrics.port == 9000
+    assert settings.registry.kind == "jetstream"
     assert settings.notification_schema_strict is False
 
 
@@ -304,6 +306,7 @@ def test_every_fault_of_names_and_values_is_told_at_once() -> None:
         ("logging: {surprise: 1}", True),
         ("notification_backend: {kind: in_memory, jetstream: {enable_auto_reconnect: maybe}}", True),
         ("watch_endpoint: {surprise: 1}", True),
+        ("registry: {surprise: 1}", True),
         ("auth: {surprise: 1}", False),
         ("ecpds: {surprise: 1}", False),
     ],

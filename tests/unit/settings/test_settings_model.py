@@ -12,7 +12,7 @@ from aviso_core.plain.decode import decode
 from aviso_core.plain.secret import Secret
 from aviso_core.settings import model
 from aviso_core.settings.loader import merge
-from aviso_core.settings.model import InMemory, JetStream, Otlp, Settings
+from aviso_core.settings.model import InMemory, Issuer, JetStream, Otlp, Settings, Tracing
 
 MINIMAL: dict[str, object] = {
     "application": {"host": "h", "port": 1},
@@ -32,12 +32,30 @@ DEFAULTS = {
     "logging.otlp.enabled": False,
     "logging.otlp.endpoint": None,
     "logging.otlp.protocol": "grpc",
+    "tracing.enabled": False,
+    "tracing.endpoint": None,
+    "tracing.protocol": "grpc",
+    "tracing.sample_ratio": 1.0,
     "auth.enabled": False,
     "auth.mode": "direct",
     "auth.auth_o_tron_url": "",
     "auth.jwt_secret": Secret(""),
     "auth.admin_roles": {},
     "auth.timeout_ms": 5000,
+    "auth.direct_cache_seconds": 0,
+    "auth.jwks_refresh_seconds": 300,
+    "auth.issuers": (),
+    "auth.kubernetes.enabled": False,
+    "auth.kubernetes.issuer": "",
+    "auth.kubernetes.audience": "aviso",
+    "auth.kubernetes.jwks_url": "",
+    "auth.kubernetes.jwks_file": "",
+    "auth.kubernetes.ca_file": "",
+    "auth.kubernetes.realm": "kubernetes",
+    "auth.kubernetes.review.bearer_file": "",
+    "auth.kubernetes.review.url": "https://kubernetes.default.svc",
+    "auth.kubernetes.review.ca_file": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+    "auth.kubernetes.review.cache_seconds": 60,
     "metrics.enabled": False,
     "metrics.host": "127.0.0.1",
     "metrics.port": None,
@@ -66,6 +84,8 @@ DEFAULTS = {
     "notification_backend.jetstream.storage_type": "file",
     "notification_backend.jetstream.retention_policy": "limits",
     "notification_backend.jetstream.discard_policy": "old",
+    "registry.kind": "memory",
+    "registry.folder": None,
     "watch_endpoint.sse_heartbeat_interval_sec": 30,
     "watch_endpoint.connection_max_duration_sec": 3600,
     "watch_endpoint.replay_batch_size": 100,
@@ -77,6 +97,8 @@ DEFAULTS = {
     "ecpds": None,
     "ingest.batch_max_records": 10_000,
     "ingest.batch_max_bytes": 8_388_608,
+    "ingest.max_bytes_in_flight": 67_108_864,
+    "ingest.max_waiting_seconds": 30,
     "live_sets.max_queue_bytes": 65_536,
     "live_sets.on_backpressure": "invalidate",
     "live_sets.heartbeat_seconds": 20,
@@ -100,6 +122,16 @@ ECPDS_DEFAULTS = {
     "ecpds.connect_timeout_seconds": 5,
     "ecpds.partial_outage_policy": "strict",
 }
+ISSUER_DEFAULTS = {
+    "jwks_url": "",
+    "jwks_file": "",
+    "ca_file": "",
+    "realm": "",
+    "realm_claim": "",
+    "roles_claim": "roles",
+    "username_claim": "sub",
+}
+ISSUER = {"issuer": "https://id.example", "audience": "aviso"}
 REQUIRED = {"application.host", "application.port", "notification_backend.kind"}
 
 
@@ -128,8 +160,15 @@ def test_a_key_of_a_present_ecpds_block_has_its_default(path: str, default: obje
     assert attrgetter(path)(_settings(ecpds={})) == default
 
 
+@pytest.mark.parametrize(("key", "default"), ISSUER_DEFAULTS.items())
+def test_a_key_of_an_issuer_has_its_default(key: str, default: object) -> None:
+    (issuer,) = _settings(auth={"issuers": [ISSUER]}).auth.issuers
+    assert getattr(issuer, key) == default
+
+
 def test_the_tables_above_are_complete() -> None:
     """A new setting is a new row."""
+    assert set(Issuer.__struct_fields__) == ISSUER.keys() | ISSUER_DEFAULTS.keys()
     assert DEFAULTS.keys() | ECPDS_DEFAULTS.keys() - {"ecpds"} | REQUIRED == {
         "ecpds",
         *_leaves(_settings(ecpds={})),
@@ -157,13 +196,23 @@ def test_each_watch_key_has_a_default_of_its_own() -> None:
         ("application.port", "8000", 8000),
         ("application.port", 65_535, 65_535),
         ("logging.otlp.protocol", "http", "http"),
+        ("tracing.sample_ratio", "0.25", 0.25),
+        ("tracing.sample_ratio", 0, 0.0),
         ("auth.mode", "trusted_proxy", "trusted_proxy"),
         ("auth.admin_roles", {"main": ["operator", "*"]}, {"main": ("operator", "*")}),
+        ("auth.direct_cache_seconds", "30", 30),
+        ("auth.kubernetes.enabled", "true", True),
+        ("auth.kubernetes.review.cache_seconds", 0, 0),
+        ("auth.issuers", [ISSUER], (Issuer(issuer="https://id.example", audience="aviso"),)),
+        ("ingest.max_bytes_in_flight", "1048576", 1_048_576),
         ("notification_backend.jetstream.storage_type", "memory", "memory"),
         ("notification_backend.jetstream.retention_policy", "interest", "interest"),
         ("notification_backend.jetstream.discard_policy", "new", "new"),
         ("notification_backend.jetstream.max_messages", -1, -1),
         ("notification_backend.jetstream.max_bytes", "1073741824", 1_073_741_824),
+        ("registry.kind", "folder", "folder"),
+        ("registry.kind", "jetstream", "jetstream"),
+        ("registry.folder", "/etc/aviso/schemas", "/etc/aviso/schemas"),
         ("watch_endpoint.replay_batch_delay_ms", 0, 0),
         ("notification_schema_strict", "true", True),
         ("ecpds.partial_outage_policy", "any_success", "any_success"),
@@ -181,13 +230,24 @@ def test_a_key_takes_its_values(path: str, written: object, read: object) -> Non
         ("application.port", -1),
         ("application.port", "http"),
         ("logging.otlp.protocol", "HTTP"),
+        ("tracing.protocol", "udp"),
+        ("tracing.sample_ratio", "all"),
         ("auth.mode", "proxy"),
         ("auth.admin_roles", ["operator"]),
+        ("auth.direct_cache_seconds", -1),
+        ("auth.jwks_refresh_seconds", "often"),
+        ("auth.issuers", ISSUER),
+        ("auth.kubernetes.audience", ["aviso"]),
+        ("auth.kubernetes.review.cache_seconds", -1),
+        ("ingest.max_bytes_in_flight", -1),
         ("metrics.port", 70_000),
         ("notification_backend.jetstream.storage_type", "tape"),
         ("notification_backend.jetstream.retention_policy", "forever"),
         ("notification_backend.jetstream.discard_policy", "all"),
         ("notification_backend.jetstream.max_messages", -2),
+        ("registry.kind", "zookeeper"),
+        ("registry.kind", "Folder"),
+        ("registry.folder", ["/etc/aviso/schemas"]),
         ("watch_endpoint.replay_batch_size", -1),
         ("watch_endpoint.replay_batch_size", 2**63),
         ("notification_schema", ["mars"]),
@@ -203,11 +263,40 @@ def test_a_key_refuses_other_values(path: str, written: object) -> None:
 
 @pytest.mark.parametrize(
     ("block", "key"),
-    [("logging", "format"), ("application", "separator"), ("metrics", "path"), ("live_sets", "colour")],
+    [
+        ("logging", "format"),
+        ("application", "separator"),
+        ("metrics", "path"),
+        ("registry", "host"),
+        ("live_sets", "colour"),
+    ],
 )
 def test_keys_of_other_releases_are_ignored(block: str, key: str) -> None:
     _settings(**_with(f"{block}.{key}", "anything"))
     _settings(notification_backend={"kind": "jetstream", "jetstream": {"enable_auto_reconnect": "maybe"}})
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        ("auth.issuer", {"issuer": ISSUER}),
+        ("auth.issuers[0].realms", {"issuers": [ISSUER | {"realms": "main"}]}),
+        ("auth.kubernetes.audiences", {"kubernetes": {"audiences": ["aviso"]}}),
+        ("auth.kubernetes.review.bearer", {"kubernetes": {"review": {"bearer": "x"}}}),
+    ],
+)
+def test_a_misspelt_key_of_auth_is_refused(path: str, block: dict[str, object]) -> None:
+    """Its default could open a door that somebody meant to close."""
+    _, (fault,) = decode(Settings, MINIMAL | {"auth": block})
+    assert fault.path == path
+
+
+@pytest.mark.parametrize("key", ISSUER)
+def test_an_issuer_without_a_name_or_an_audience_is_refused(key: str) -> None:
+    """A token that was made for another service must open nothing here."""
+    issuer = {name: value for name, value in ISSUER.items() if name != key}
+    _, (fault,) = decode(Settings, MINIMAL | {"auth": {"issuers": [issuer]}})
+    assert fault.path == f"auth.issuers[0].{key}"
 
 
 @pytest.mark.parametrize(("configured", "kept"), [(0, 1), (1, 1), (20, 20)])
@@ -241,6 +330,20 @@ def test_attempts_to_reconnect_mean_two_things(
 )
 def test_the_address_of_the_collector_is_completed(protocol: str, endpoint: str, target: str) -> None:
     assert Otlp(enabled=True, endpoint=endpoint, protocol=protocol).target == target  # type: ignore[arg-type]  # a table
+
+
+@pytest.mark.parametrize(
+    ("protocol", "endpoint", "target"),
+    [
+        ("grpc", "collector:4317", "http://collector:4317"),
+        ("http", "collector:4318", "http://collector:4318/v1/traces"),
+        ("http", "https://collector/v1/traces", "https://collector/v1/traces"),
+        ("http", None, None),
+    ],
+)
+def test_spans_have_a_path_of_their_own(protocol: str, endpoint: str | None, target: str | None) -> None:
+    """Without an address there is nothing to complete."""
+    assert Tracing(enabled=True, endpoint=endpoint, protocol=protocol).target == target  # type: ignore[arg-type]  # a table
 
 
 def test_settings_do_not_change() -> None:

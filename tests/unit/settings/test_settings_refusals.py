@@ -283,6 +283,110 @@ def test_auth_needs_what_it_works_with(changes: dict[str, object], told: list[tu
     assert _told(changes | {"auth.enabled": False}) == []
 
 
+ISSUER = {"issuer": "https://id.example", "audience": "aviso", "realm": "staff", "jwks_file": "/keys"}
+BOTH = "are both set"
+NEITHER = "are both missing"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, []),
+        ({"issuer": ""}, [("issuer", "is empty")]),
+        ({"issuer": "https://id.example "}, [("issuer", "begins or ends with whitespace")]),
+        ({"audience": " "}, [("audience", "is empty")]),
+        ({"roles_claim": ""}, [("roles_claim", "is empty")]),
+        ({"username_claim": ""}, [("username_claim", "is empty")]),
+        ({"realm": ""}, [("realm", f"realm and realm_claim {NEITHER}")]),
+        ({"realm_claim": "tenant"}, [("realm", f"realm and realm_claim {BOTH}")]),
+        ({"realm": "", "realm_claim": "tenant"}, []),
+        ({"realm": " staff"}, [("realm", "begins or ends with whitespace")]),
+        ({"jwks_file": ""}, [("jwks_url", f"jwks_url and jwks_file {NEITHER}")]),
+        ({"jwks_url": "https://id.example/keys"}, [("jwks_url", f"jwks_url and jwks_file {BOTH}")]),
+    ],
+)
+def test_an_issuer_needs_what_its_tokens_are_checked_by(
+    changes: dict[str, str], told: list[tuple[str, str]]
+) -> None:
+    expected = [(f"auth.issuers[0].{key}", message) for key, message in told]
+    assert _told({"auth.issuers": [ISSUER | changes]}) == expected
+    assert _told({"auth.issuers": [ISSUER | changes], "auth.enabled": False}) == []
+
+
+@pytest.mark.parametrize("key", ["auth.issuers[0].jwks_url", "auth.kubernetes.jwks_url"])
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("https://id.example/keys", None),
+        ("http://127.0.0.1:8080/keys", None),
+        ("http://[::1]/keys", None),
+        ("http://id.example/keys", "would be asked without encryption"),
+        ("http://127.0.0.1.example/keys", "would be asked without encryption"),
+        ("id.example/keys", "is not an absolute URL"),
+        ("ftp://id.example/keys", "is not an absolute URL"),
+        ("file:///etc/keys", "is not an absolute URL"),
+        (f"https://ann:{SECRET}@id.example/keys", "carries credentials"),
+    ],
+)
+def test_a_key_set_comes_from_nobody_else(key: str, address: str, told: str | None) -> None:
+    changes: dict[str, object] = (
+        {"auth.issuers": [ISSUER | {"jwks_file": "", "jwks_url": address}]}
+        if key.startswith("auth.issuers")
+        else {"auth.kubernetes": {"enabled": True, "issuer": "https://cluster", "jwks_url": address}}
+    )
+    assert _told(changes) == ([(key, told)] if told else [])
+
+
+def test_an_issuer_is_named_once() -> None:
+    assert _told({"auth.issuers": [ISSUER, ISSUER | {"issuer": "https://other"}, ISSUER]}) == [
+        ("auth.issuers[2].issuer", "is configured twice")
+    ]
+    kubernetes = {"enabled": True, "issuer": ISSUER["issuer"]}
+    assert _told({"auth.issuers": [ISSUER], "auth.kubernetes": kubernetes}) == [
+        ("auth.issuers[0].issuer", "is configured twice")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, []),
+        ({"audience": ""}, [("audience", "is empty")]),
+        ({"realm": " "}, [("realm", "is empty")]),
+        ({"jwks_file": "/keys"}, [("issuer", "is empty")]),
+        ({"jwks_file": "/keys", "issuer": "https://cluster"}, []),
+        (
+            {"jwks_file": "/keys", "jwks_url": "https://cluster/keys", "issuer": "https://cluster"},
+            [("jwks_url", f"jwks_url and jwks_file {BOTH}")],
+        ),
+        ({"issuer": " https://cluster"}, [("issuer", "begins or ends with whitespace")]),
+        ({"review": {"bearer_file": "/token"}}, []),
+        ({"review": {"bearer_file": " /token"}}, [("review.bearer_file", "begins or ends with whitespace")]),
+        (
+            {"review": {"bearer_file": "/token", "url": "http://cluster"}},
+            [("review.url", "would be asked without encryption")],
+        ),
+        ({"review": {"url": "http://cluster"}}, []),
+    ],
+)
+def test_tokens_of_a_cluster_need_what_they_are_checked_by(
+    changes: dict[str, object], told: list[tuple[str, str]]
+) -> None:
+    expected = [(f"auth.kubernetes.{key}", message) for key, message in told]
+    assert _told({"auth.kubernetes": changes | {"enabled": True}}) == expected
+    assert _told({"auth.kubernetes": changes | {"enabled": False}}) == []
+
+
+def test_where_issuers_are_believed_a_proxy_needs_no_secret() -> None:
+    """Direct mode needs one all the same: the auth service answers with tokens that are signed with it."""
+    without: dict[str, object] = {"auth.jwt_secret": "", "auth.issuers": [ISSUER]}
+    assert _told(without | {"auth.mode": "trusted_proxy"}) == []
+    assert _told(without) == [("auth.jwt_secret", "is empty")]
+    assert _told({"auth.issuers": [ISSUER], "auth.jwks_refresh_seconds": 0}) == [
+        ("auth.jwks_refresh_seconds", "must be greater than zero")
+    ]
+
+
 # --- metrics, logging, limits ----------------------------------------------------------------------------
 
 
@@ -307,6 +411,26 @@ def test_export_of_logs_needs_an_endpoint(endpoint: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("endpoint", "", "is empty"),
+        ("endpoint", "  ", "is empty"),
+        ("endpoint", None, None),
+        ("sample_ratio", 0, None),
+        ("sample_ratio", 1.0, None),
+        ("sample_ratio", 1.1, "must be from 0 to 1"),
+        ("sample_ratio", -0.1, "must be from 0 to 1"),
+        ("sample_ratio", float("nan"), "must be from 0 to 1"),
+    ],
+)
+def test_tracing_needs_a_share_and_no_empty_address(key: str, value: object, told: str | None) -> None:
+    """Both matter only while requests are traced."""
+    changes = {f"tracing.{key}": value}
+    assert _told({**changes, "tracing.enabled": True}) == ([(f"tracing.{key}", told)] if told else [])
+    assert _told(changes) == []
+
+
+@pytest.mark.parametrize(
     ("path", "refused"),
     [
         ("watch_endpoint.sse_heartbeat_interval_sec", True),
@@ -317,6 +441,8 @@ def test_export_of_logs_needs_an_endpoint(endpoint: str | None) -> None:
         ("watch_endpoint.concurrent_notification_processing", False),
         ("ingest.batch_max_records", True),
         ("ingest.batch_max_bytes", True),
+        ("ingest.max_bytes_in_flight", True),
+        ("ingest.max_waiting_seconds", False),
         ("live_sets.max_queue_bytes", True),
         ("live_sets.heartbeat_seconds", True),
         ("live_sets.scope_recheck_seconds", False),
@@ -392,12 +518,57 @@ def test_an_ecpds_block_that_no_stream_uses_may_be_unfinished() -> None:
     assert _told({"ecpds": {}}) == []
 
 
+# --- the registry of schemas -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"registry.kind": "memory"},
+        {"registry.kind": "memory", "notification_schema": {"mars": {}}},
+        {"registry.kind": "folder", "registry.folder": "schemas"},
+        {"registry.kind": "folder", "registry.folder": "/a b", "notification_schema": {"mars": {}}},
+        {"registry.kind": "jetstream"},
+        {"registry.kind": "jetstream", "notification_schema": {}},
+    ],
+)
+def test_a_registry_that_can_be_had_is_not_refused(changes: dict[str, object]) -> None:
+    """Whether a folder is there is seen when it is opened."""
+    assert _told(changes) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"kind": "folder"}, "is required while registry.kind is folder"),
+        ({"kind": "folder", "folder": ""}, "is empty"),
+        ({"kind": "folder", "folder": " schemas"}, "begins or ends with whitespace"),
+        ({"folder": "schemas"}, "is not looked at while registry.kind is memory"),
+        ({"kind": "jetstream", "folder": "schemas"}, "is not looked at while registry.kind is jetstream"),
+    ],
+)
+def test_a_folder_is_named_where_it_is_looked_at_and_only_there(changes: object, told: str) -> None:
+    assert _told({"registry": changes}) == [("registry.folder", told)]
+
+
+def test_a_registry_at_the_broker_needs_the_log_there() -> None:
+    told = _told({"registry.kind": "jetstream", "notification_backend.kind": "in_memory"})
+    assert told == [("registry.kind", "jetstream is at the broker of the log, and the log has none")]
+
+
+def test_where_the_operator_declares_event_types_the_configuration_does_not() -> None:
+    ((path, told),) = _told({"registry.kind": "jetstream", "notification_schema": {"mars": {}}})
+    assert path == "notification_schema"
+    assert told == "declares event types, and while registry.kind is jetstream only the operator does"
+
+
 # --- all of them -----------------------------------------------------------------------------------------
 
 
 def test_everything_is_told_at_once_and_in_order() -> None:
     told = _told(
         {
+            "registry.folder": "schemas",
             "live_sets.max_subscriptions": 0,
             "watch_endpoint.replay_batch_size": 0,
             "logging.otlp.endpoint": None,
@@ -417,6 +588,7 @@ def test_everything_is_told_at_once_and_in_order() -> None:
         "logging.otlp.endpoint",
         "watch_endpoint.replay_batch_size",
         "live_sets.max_subscriptions",
+        "registry.folder",
     ]
 
 

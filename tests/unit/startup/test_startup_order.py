@@ -13,6 +13,7 @@ from aviso_core.settings.model import (
     Metrics,
     NotificationBackend,
     Otlp,
+    Registry,
     Settings,
     WatchEndpoint,
 )
@@ -31,6 +32,7 @@ BAD = Settings(
     metrics=Metrics(enabled=True),
     logging=Logging(otlp=Otlp(enabled=True)),
     watch_endpoint=WatchEndpoint(replay_batch_size=0),
+    registry=Registry(kind="folder"),
 )
 STREAM = StreamFacts(
     event_type="mars",
@@ -58,6 +60,7 @@ def test_the_groups_have_the_order_of_the_contract() -> None:
         ("ecpds", "is required by the plugi"),
         ("logging.otlp.endpoint", "logging.otlp.enabled=tru"),
         ("watch_endpoint.replay_batch_size", "must be greater than zer"),
+        ("registry.folder", "is required while regist"),
     ]
 
 

@@ -104,6 +104,55 @@ class PayloadRefused(InvalidRequest):
     """The payload is missing, too large, or against its JSON Schema."""
 
 
+# --- who may do what -------------------------------------------------------------------------------------
+
+
+class AccessRefused(AvisoError):
+    """The caller may not do this, or it cannot be found out: see the subclasses. Nothing of a credential is in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Unauthorized(AccessRefused):
+    """Nobody is known to be asking, and somebody must be."""
+
+    code = "UNAUTHORIZED"
+
+
+class Forbidden(AccessRefused):
+    """The caller is known, and may not."""
+
+    code = "FORBIDDEN"
+
+
+class AccessUnavailable(AccessRefused):
+    """Who decides cannot be reached, so nobody passes."""
+
+    code = "SERVICE_UNAVAILABLE"
+
+
+class AccessMisconfigured(AccessRefused):
+    """Access is configured in a way that lets nothing be decided: ours to mend."""
+
+    code = "INTERNAL_ERROR"
+
+
+# --- too much at once -------------------------------------------------------------------------------------
+
+
+class Overloaded(AvisoError):
+    """There is more work in flight than this process takes; the same request may come again a little later."""
+
+    code = "OVERLOADED"
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+
 # --- many faults at once ---------------------------------------------------------------------------------
 
 

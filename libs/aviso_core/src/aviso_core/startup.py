@@ -52,7 +52,9 @@ def startup_faults(
         *refusals.metrics_faults(settings),
         *stream_refusals.stream_ecpds_faults(settings.ecpds, streams),
         *refusals.logging_faults(settings.logging),
+        *refusals.tracing_faults(settings.tracing),
         *refusals.limit_faults(settings),
+        *refusals.registry_faults(settings),
     ]
 
 

@@ -12,6 +12,7 @@ answers is taken for lost.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import ssl
 from contextlib import asynccontextmanager
@@ -124,6 +125,8 @@ class _Question(msgspec.Struct, frozen=True):
 
 _read_answer: Final = msgspec.json.Decoder(_ApiAnswer).decode
 _encode: Final = msgspec.json.Encoder().encode
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Connection:
@@ -267,6 +270,9 @@ class Connection:
 
     async def noticed_loss(self) -> None:
         """Drop what was not sent, and tell."""
+        if self._chances is None and not self._is_lost and not self.is_over:
+            reason = self.last_error or "it was closed"
+            _tell(logging.WARNING, "lost", f"the connection to {self.servers} is lost: {reason}")
         self._is_lost = True
         self.client.forget_unsent()
         for asked in self._questions.values():
@@ -277,12 +283,18 @@ class Connection:
 
     async def noticed_return(self) -> None:
         """Ask again what was not answered, and tell that the broker answers again."""
+        if self._is_lost:
+            _tell(logging.INFO, "restored", f"the connection to {self.servers} is back")
         self._is_lost = False
         self.last_error = ""
         for asked in self._questions.values():
             self.send(asked.frame)
         for tell in list(self.on_back):
             tell()
+
+
+def _tell(level: int, what: str, text: str) -> None:
+    _log.log(level, "%s", text, extra={"event": f"backend.connection.{what}"}, stacklevel=2)
 
 
 def _reason(error: Exception) -> str:

@@ -32,11 +32,11 @@ not match.
 **Tailing.** A tail yields every entry after its position, in order, each once, for as long as it is held; it survives
 lost connections, restarts and lost consumers by itself and goes on at the right place. So does a reader whose waiting
 was cancelled. What is removed before it got there may be missing. What the *delivery* skipped is fetched again and
-never hidden. When the stream is removed or made again the tail ends with `EpochChanged`, and with `LogUnavailable`
+never hidden. When the stream is removed or made again the tail ends with `EpochChanged`, and with `Unavailable`
 when the log was closed or the backend is given up for good. While it cannot go on it waits; `is_healthy` says that
 something is wrong.
 
-**Errors.** `LogUnavailable` when the backend cannot be reached within the deadline, `StreamMissing` when there is no
+**Errors.** `Unavailable` when the backend cannot be reached within the deadline, `StreamMissing` when there is no
 stream for the base and this process may not make one, `StreamRefused` when the backend refuses the wanted stream or
 what is asked of it. Cancelling a call leaves nothing behind, except that an append may or may not have been stored.
 """
@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from aviso_core.errors import AvisoError, Unavailable
+from aviso_core.errors import AvisoError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -164,10 +164,6 @@ class DuplicateInBatch(AppendFailed):
     """A record of an atomic batch was stored before; nothing of the batch is."""
 
     code = "DUPLICATE_IN_BATCH"
-
-
-# The backend cannot be reached. The connection to the broker raises it, and that is not the log's alone.
-LogUnavailable: TypeAlias = Unavailable
 
 
 class StreamMissing(AvisoError):

@@ -14,6 +14,7 @@ import asyncio
 from bisect import bisect_left
 from collections import OrderedDict, deque
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -244,6 +245,15 @@ def _batch(entries: Iterator[Entry], prefix: str, batch_bytes: int, *, end: int)
     return Batch(entries=tuple(taken), through=end)
 
 
+_sequence_of: Final = attrgetter("sequence")
+
+
+def _weight(entry: Entry) -> int:
+    """Return how much an entry counts where memory is bounded."""
+    size = len(entry.payload)
+    return size + sum(map(len, entry.headers.values())) if entry.headers else size
+
+
 class _Stream:
     """The entries of one base. Sequences stand in a sorted list; removed ones are swept out of it in bulk."""
 
@@ -296,10 +306,10 @@ class _Stream:
 
     def _deliver(self, entry: Entry) -> None:
         self._recent.append(entry)
-        self._recent_bytes += len(entry.payload)
+        self._recent_bytes += _weight(entry)
         if len(self._recent) > MOST_RECENT_ENTRIES or self._recent_bytes > _MOST_RECENT_BYTES:
             half = len(self._recent) // 2
-            self._recent_bytes -= sum(len(old.payload) for old in self._recent[:half])
+            self._recent_bytes -= sum(map(_weight, self._recent[:half]))
             del self._recent[:half]
         for waiting in self._waiting:
             if not waiting.done():
@@ -320,7 +330,13 @@ class _Stream:
         if not of_subject:
             del self._by_subject[entry.subject]
         self._drop(sequence)
+        self._drop_recent(sequence)
         return entry
+
+    def _drop_recent(self, sequence: int) -> None:
+        place = bisect_left(self._recent, sequence, key=_sequence_of)
+        if place < len(self._recent) and self._recent[place].sequence == sequence:
+            self._recent_bytes -= _weight(self._recent.pop(place))
 
     def forget_subject(self, subject: str) -> None:
         """Remove all entries of a subject."""
@@ -369,8 +385,8 @@ class _Stream:
         if position >= self.last:
             return None
         if self._recent and self._recent[0].sequence <= position + 1:
-            entries = self._recent[position + 1 - self._recent[0].sequence :]
-            return Batch(entries=tuple(entries), through=entries[-1].sequence)
+            begin = bisect_left(self._recent, position + 1, key=_sequence_of)
+            return Batch(entries=tuple(self._recent[begin:]), through=self.last)
         # Up to where the recent run begins there is only history.
         end = self._recent[0].sequence - 1 if self._recent else self.last
         return _batch(self.stored(position + 1, end), "", _BATCH_BYTES, end=end)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from aviso_core.broker.connection import ConnectionOptions
+from aviso_core.broker.options import connection_options
 from aviso_core.eventlog.jetstream.log import WantedStreams, open_jetstream_log
 from aviso_core.eventlog.memory import MemoryLimits, MemoryLog
 from aviso_core.schema.catalog import Catalog
@@ -46,25 +46,6 @@ async def open_event_log(
     wanted = None if owner_of is None else wanted_streams(owner_of, stream_defaults(backend.jetstream))
     async with open_jetstream_log(connection_options(backend.jetstream), wanted=wanted) as log:
         yield log
-
-
-def connection_options(jetstream: JetStream) -> ConnectionOptions:
-    """Return how the broker is reached."""
-    return ConnectionOptions(
-        servers=tuple(server.strip() for server in jetstream.nats_url.split(",")),
-        token=jetstream.token,
-        user=jetstream.user,
-        password=jetstream.password,
-        credentials_file=jetstream.credentials_file,
-        nkey_seed_file=jetstream.nkey_seed_file,
-        tls_ca_file=jetstream.tls_ca_file,
-        tls_certificate_file=jetstream.tls_certificate_file,
-        tls_key_file=jetstream.tls_key_file,
-        connect_seconds=jetstream.timeout_seconds,
-        connect_attempts=jetstream.retry_attempts,
-        reconnect_delay_seconds=jetstream.reconnect_delay_ms / 1000,
-        reconnect_attempts=jetstream.reconnect_attempts,
-    )
 
 
 def stream_defaults(jetstream: JetStream) -> StreamDefaults:

@@ -17,7 +17,7 @@ from aviso_core.errors import InvalidConstraint, InvalidIdentifier
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Operation: TypeAlias = Literal["notify", "watch", "replay"]
+Operation: TypeAlias = Literal["notify", "retract", "watch", "replay"]
 Comparable: TypeAlias = int | float | str
 # JSON Schema is an open vocabulary: a fragment is written out as JSON and never read by our own code.
 JsonSchema: TypeAlias = dict[str, Any]
@@ -60,7 +60,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_de
         return f"{self.kind}Handler"
 
 
-def scalar_text(name: str, value: object) -> str:
+def scalar_text(name: str, value: object, operation: Operation = "notify") -> str:
     """Return the text of a JSON scalar as contract section 3.1 has it."""
     if type(value) is int:
         return str(value)
@@ -73,7 +73,7 @@ def scalar_text(name: str, value: object) -> str:
         raise InvalidIdentifier(f"Field '{name}' cannot be null", field=name)
     if isinstance(value, dict):
         raise InvalidIdentifier(
-            f"Field '{name}' constraint object is not supported for notify operation", field=name
+            f"Field '{name}' constraint object is not supported for {operation} operation", field=name
         )
     raise InvalidIdentifier(
         f"Field '{name}' must be a scalar value or constraint object, got array", field=name

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from aviso_core.alongside import alongside
 from aviso_core.errors import Unavailable
-from aviso_core.registry.alongside import alongside
 from aviso_core.registry.telling import tell
 
 if TYPE_CHECKING:

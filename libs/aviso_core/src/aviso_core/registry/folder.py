@@ -6,6 +6,9 @@ written is not taken for a shorter manifest; one that is gone must stay away as 
 taking away. Why the folder is looked at instead of being watched stands in the decision record 0007.
 
 Hidden files and folders inside are left alone. Revisions count within this process.
+
+What a configuration declares can lie in the same registry. It was there first: a manifest that declares one of its
+event types again, or wants one of its topic bases, is reported and changes nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +18,21 @@ import stat
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aviso_core.alongside import alongside
 from aviso_core.errors import Unavailable
-from aviso_core.registry.alongside import alongside
-from aviso_core.registry.base import Published, Unreadable, Version, Withdrawn, hash_of
+from aviso_core.registry.base import Published, Unreadable, Version, Withdrawn
 from aviso_core.registry.manifests import (
     LARGEST_FILE,
     SUFFIXES,
+    Declared,
     FileReading,
     Wanted,
     read_file,
     remembered,
+    shown,
     wanted_of,
 )
-from aviso_core.registry.memory import MemoryRegistry
-from aviso_core.schema.model import Schema, encode_schema
+from aviso_core.registry.memory import MemoryRegistry, publication
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -39,9 +43,13 @@ if TYPE_CHECKING:
     from aviso_core.clock import Clock
     from aviso_core.registry.base import OnChange
     from aviso_core.registry.follower import Follower
+    from aviso_core.schema.model import Schema
 
 INTERVAL_SECONDS: Final = 0.5
 SETTLE_SECONDS: Final = 0.5
+
+# Where a configuration declares event types. No manifest lies in a file of such a name.
+_CONFIGURATION: Final = "notification_schema"
 
 
 class Stamp(NamedTuple):
@@ -62,17 +70,20 @@ _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 class FolderRegistry:
     """A `Registry` over a folder. Made by `open_folder_registry`."""
 
-    def __init__(self, folder: Path, clock: Clock, *, settle_seconds: float) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock, *, settle_seconds: float, configured: Iterable[Schema]
+    ) -> None:
         self._folder = folder
         self._clock = clock
         self._settle_seconds = settle_seconds
         self._memory = MemoryRegistry()
-        self._wanted: Wanted = {}
-        self._readings: dict[str, FileReading] = {}
+        self._readings = {_CONFIGURATION: _reading_of(configured)}
         self._declared: dict[str, frozenset[str]] = {}
         # File → the state that was read last; and another state that was seen since, and when first.
         self._read: dict[str, Stamp] = {}
         self._seen: dict[str, tuple[Stamp | None, float]] = {}
+        self._wanted = wanted_of(self._readings, self._declared)
+        self._commit(self._wanted)
 
     async def get(self, event_type: str) -> Version | None:
         """Return the latest version, or None."""
@@ -175,8 +186,13 @@ def _says(version: Version | None, what: Schema | str) -> bool:
 def _writing(name: str, what: Schema | str) -> Callable[[int], Version]:
     if isinstance(what, str):
         return lambda revision: Unreadable(event_type=name, revision=revision, reason=what)
-    spec_hash = hash_of(encode_schema(what))
-    return lambda revision: Published(event_type=name, revision=revision, schema=what, spec_hash=spec_hash)
+    return publication(what)
+
+
+def _reading_of(configured: Iterable[Schema]) -> FileReading:
+    return FileReading(
+        declared=tuple(Declared(schema.event_type, _CONFIGURATION, schema) for schema in configured)
+    )
 
 
 def _withdrawal(name: str) -> Callable[[int], Version]:
@@ -220,9 +236,9 @@ def read_files(folder: Path, names: Iterable[str]) -> dict[str, FileReading]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            readings[name] = FileReading(fault=f"{name} cannot be read: {error.strerror}")
+            readings[name] = FileReading(fault=f"{shown(name)} cannot be read: {error.strerror}")
         except Exception as error:  # noqa: BLE001 (whatever stands in a file, the process lives)
-            readings[name] = FileReading(fault=f"{name} cannot be read by this build: {error!r}")
+            readings[name] = FileReading(fault=f"{shown(name)} cannot be read by this build: {error!r}")
     return readings
 
 
@@ -233,9 +249,13 @@ async def open_folder_registry(
     clock: Clock,
     interval_seconds: float = INTERVAL_SECONDS,
     settle_seconds: float = SETTLE_SECONDS,
+    configured: Iterable[Schema] = (),
 ) -> AsyncIterator[FolderRegistry]:
-    """Serve the manifests of a folder and follow its changes, or raise `Unavailable` where there is no folder."""
-    registry = FolderRegistry(folder, clock, settle_seconds=settle_seconds)
+    """Serve the manifests of a folder and follow its changes, or raise `Unavailable` where there is no folder.
+
+    What the configuration itself declares is served beside them and stays as it is.
+    """
+    registry = FolderRegistry(folder, clock, settle_seconds=settle_seconds, configured=configured)
     await registry.read_everything()
     async with alongside(registry.look_for_ever(interval_seconds)):
         yield registry

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Follower:
     """What a registry's reader knows. Requests take `catalog` once and work with it to their end."""
 
-    def __init__(self, on_change: OnChange, *, strict: bool | None) -> None:
-        self.served: Served = nothing_served(strict)
+    def __init__(self, on_change: OnChange, *, strict: bool | None, is_configured: bool = True) -> None:
+        self.served: Served = nothing_served(strict, is_configured=is_configured)
         self.is_loaded = False
         self._on_change = on_change
         self._changed = asyncio.Event()

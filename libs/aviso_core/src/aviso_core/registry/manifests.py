@@ -58,8 +58,14 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 Wanted: TypeAlias = Mapping[str, Schema | str]
 
 
+def shown(name: str) -> str:
+    """Return a file's name as text: one that is no UTF-8 could not be told to anybody."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 def read_file(name: str, content: bytes) -> FileReading:
     """Return what a file declares."""
+    name = shown(name)
     if len(content) > LARGEST_FILE:
         fault = Fault(
             path=name,
@@ -137,7 +143,7 @@ def _lost(name: str, reading: FileReading, before: frozenset[str]) -> dict[str, 
     kept = before - reading.event_types
     if kept and (nameless or named):
         return dict.fromkeys(kept, _lines(nameless + named))
-    return {name: _lines(nameless)} if nameless else {}
+    return {shown(name): _lines(nameless)} if nameless else {}
 
 
 def _lines(reasons: Iterable[Schema | str]) -> str:

@@ -1,6 +1,6 @@
 """A registry and its acknowledgements within the process: for tests, and for a process that is all there is.
 
-The registry of a folder keeps what it has read in one of these.
+The registry of a folder keeps what it has read in one of these, and what a configuration declares lies in one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from aviso_core.alongside import alongside
 from aviso_core.registry.acknowledgements import (
     TIME_TO_LIVE_SECONDS,
     RollCall,
     seconds_between_renewals,
     take_roll,
 )
-from aviso_core.registry.alongside import alongside
 from aviso_core.registry.base import (
     KEPT_VERSIONS,
     Conflict,
@@ -28,6 +28,7 @@ from aviso_core.registry.base import (
     hash_of,
 )
 from aviso_core.registry.follower import Follower
+from aviso_core.schema.model import encode_schema
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -42,9 +43,13 @@ if TYPE_CHECKING:
 
 
 class MemoryRegistry:
-    """A `WritableRegistry` in this process. Followers have a change by the time that the write returns."""
+    """A `WritableRegistry` in this process. Followers have a change by the time that the write returns.
 
-    def __init__(self) -> None:
+    `is_configured` is the catalog's, for as long as there is no event type.
+    """
+
+    def __init__(self, *, is_configured: bool = True) -> None:
+        self._is_configured = is_configured
         self._revision = 0
         self._versions: dict[str, deque[Version]] = {}
         self._followers: list[Follower] = []
@@ -53,20 +58,9 @@ class MemoryRegistry:
         self, schema: Schema, *, expected_revision: int, owner: Owner | None = None, uid: str | None = None
     ) -> int:
         """Publish a schema over the latest revision."""
-        spec_hash = hash_of(check_publishable(schema))
+        check_publishable(schema)
         self._check_latest(schema.event_type, expected_revision)
-
-        def published(revision: int) -> Published:
-            return Published(
-                event_type=schema.event_type,
-                revision=revision,
-                schema=schema,
-                spec_hash=spec_hash,
-                owner=owner,
-                uid=uid,
-            )
-
-        return self.write([published])
+        return self.write([publication(schema, owner=owner, uid=uid)])
 
     async def withdraw(self, event_type: str, *, expected_revision: int) -> int:
         """Withdraw an event type at its latest revision."""
@@ -116,13 +110,26 @@ class MemoryRegistry:
     @asynccontextmanager
     async def follow(self, on_change: OnChange, *, strict: bool | None = None) -> AsyncIterator[Follower]:
         """Follow for as long as the block runs; the follower is loaded from the beginning."""
-        follower = Follower(on_change, strict=strict)
+        follower = Follower(on_change, strict=strict, is_configured=self._is_configured)
         follower.take_all(version for versions in self._versions.values() for version in versions)
         self._followers.append(follower)
         try:
             yield follower
         finally:
             self._followers.remove(follower)
+
+
+def publication(schema: Schema, *, owner: Owner | None = None, uid: str | None = None) -> Writing:
+    """Return what writes a schema, whatever it is called and whether it can be served or not."""
+    spec_hash = hash_of(encode_schema(schema))
+    return lambda revision: Published(
+        event_type=schema.event_type,
+        revision=revision,
+        schema=schema,
+        spec_hash=spec_hash,
+        owner=owner,
+        uid=uid,
+    )
 
 
 class MemoryAcknowledgements:

@@ -60,9 +60,9 @@ class Served:
         return known.in_force.version.revision if known and known.in_force else None
 
 
-def nothing_served(strict: bool | None) -> Served:
+def nothing_served(strict: bool | None, *, is_configured: bool = True) -> Served:
     """Return where a follower begins. Unless it was asked for, nothing is let through without a schema yet."""
-    return Served({}, Catalog((), strict=strict is not False), strict=strict)
+    return Served({}, Catalog((), strict=strict is not False, is_configured=is_configured), strict=strict)
 
 
 def take_in(served: Served, news: Iterable[Version]) -> Served:
@@ -182,7 +182,8 @@ def _catalog(before: Served, known: Mapping[str, Known]) -> Catalog:
     strict = bool(in_force) if before.strict is None else before.strict
     if in_force == dict(before.catalog.event_types) and strict == before.catalog.strict:
         return before.catalog
-    return Catalog(in_force.values(), strict=strict)
+    is_configured = before.catalog.is_configured or bool(in_force)
+    return Catalog(in_force.values(), strict=strict, is_configured=is_configured)
 
 
 def _refusal(name: str, one: Known, known: Mapping[str, Known]) -> Refused | None:

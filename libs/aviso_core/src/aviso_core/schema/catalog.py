@@ -30,9 +30,12 @@ class Catalog:
         self._by_base = {event_type.base.lower(): event_type for event_type in by_name.values()}
 
     def get(self, name: str) -> EventType | None:
-        """Return a declared event type; None stands for one that is handled without a schema."""
+        """Return a declared event type; None stands for one that is handled without a schema.
+
+        No undeclared one gets at the events of a declared one, past its rules, by the name of its base.
+        """
         event_type = self.event_types.get(name)
-        if event_type is None and self.strict:
+        if event_type is None and (self.strict or self.by_base(name) is not None):
             raise UnknownEventType(name, self.event_types)
         return event_type
 

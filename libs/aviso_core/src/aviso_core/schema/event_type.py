@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from aviso_core.errors import InvalidIdentifier
-from aviso_core.fields import ScalarField, SpatialField
+from aviso_core.fields import SpatialField
 from aviso_core.fields.base import Operation, scalar_text
 from aviso_core.geometry.shapes import Geometry
 from aviso_core.schema.payload import PayloadCheck
@@ -54,8 +54,15 @@ class EventType:
         """Check the identifier of a notification and return what is stored of it."""
         values = self._texts(identifier)
         if values is None:
-            return self._announce_field_by_field(identifier)
+            return self._read_field_by_field(identifier, "notify")
         return Announced(subject=encode_subject(self.base, self._routed_values(values)), identifier=values)
+
+    def retract(self, identifier: dict[str, object]) -> Announced:
+        """Check the identifier of a retraction: all that the topic is made of, and as much more as the caller says.
+
+        Defaults hold for notifications alone: what takes something back names it.
+        """
+        return self._read_field_by_field(identifier, "retract")
 
     def _texts(self, identifier: dict[str, object]) -> dict[str, str] | None:
         """Return the canonical texts where all fields are texts, there, and good; what else there is takes longer."""
@@ -70,18 +77,24 @@ class EventType:
             # Which of several faults is told has an order, and that is kept elsewhere.
             return None
 
-    def _announce_field_by_field(self, identifier: dict[str, object]) -> Announced:
+    def _read_field_by_field(self, identifier: dict[str, object], operation: Operation) -> Announced:
         if not identifier.keys() <= self._names:
-            raise unknown_field(min(identifier.keys() - self._names), "notify")
+            raise unknown_field(min(identifier.keys() - self._names), operation)
         values: dict[str, str] = {}
         geometry: Geometry | None = None
         for field in self.schema.fields:
             if field.name not in identifier:
-                values[field.name] = self._default(field.name)
+                if operation == "notify":
+                    values[field.name] = self._default(field.name)
+                elif field.name in self.routed:
+                    raise missing_field(field.name, operation)
             elif isinstance(field, SpatialField):
                 geometry = field.read(identifier[field.name])
             else:
-                values[field.name] = field.canonical(_text_of(field, identifier[field.name]))
+                value = identifier[field.name]
+                values[field.name] = field.canonical(
+                    value if type(value) is str else scalar_text(field.name, value, operation)
+                )
         routed = values
         if geometry is not None and self.geometry_field is not None:
             routed = values | {self.geometry_field.name: geometry.canonical()}
@@ -93,10 +106,6 @@ class EventType:
         if default is None:
             raise missing_field(name, "notify")
         return default
-
-
-def _text_of(field: ScalarField, value: object) -> str:
-    return value if type(value) is str else scalar_text(field.name, value)
 
 
 def _values_getter(names: Sequence[str]) -> Callable[[dict[str, str]], Sequence[str]]:

@@ -14,11 +14,13 @@ from aviso_core.topic.base import check_base
 from aviso_core.topic.codec import encode_subject
 
 
-def announce_undeclared(event_type: str, identifier: dict[str, object]) -> Announced:
-    """Check the identifier of a notification of an undeclared event type."""
+def announce_undeclared(
+    event_type: str, identifier: dict[str, object], operation: Operation = "notify"
+) -> Announced:
+    """Check the identifier of a notification of an undeclared event type, or of what takes one back."""
     base = check_base(event_type)
     values = {
-        name: not_empty(name, undeclared_text(name, identifier[name], "notify"))
+        name: not_empty(name, undeclared_text(name, identifier[name], operation))
         for name in sorted(identifier)
     }
     return Announced(subject=encode_subject(base, list(values.values())), identifier=values)
@@ -26,8 +28,8 @@ def announce_undeclared(event_type: str, identifier: dict[str, object]) -> Annou
 
 def undeclared_text(name: str, value: object, operation: Operation) -> str:
     """Return the text of a value that no field judges."""
-    if isinstance(value, dict) and operation != "notify":
+    if isinstance(value, dict) and operation in ("watch", "replay"):
         raise InvalidConstraint(
             f"Field '{name}' constraint object is not supported without schema", field=name
         )
-    return scalar_text(name, value)
+    return scalar_text(name, value, operation)

@@ -4,6 +4,10 @@ Later wins: `./configuration/config.yaml`, `/etc/aviso_server/config.yaml`, `$HO
 the environment. `AVISOSERVER_CONFIG_FILE` names one file instead of the three, and that one must be there. Blocks are
 merged key by key; anything else, a list or a null included, replaces what an earlier source said.
 
+A command adds three sources of its own: a file named among its arguments, which replaces all of these files and must
+be there too; values for where there is no file at all, which the environment still overrides; and values from its
+flags, which win over everything.
+
 The environment and the reading of files are passed in, so loading is a function of them, and it fails in one way:
 `SettingsError`, with every fault of all files, or else with every fault of all values.
 """
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -28,7 +33,9 @@ CONFIG_FILE: Final = "AVISOSERVER_CONFIG_FILE"
 
 # Returns the bytes of a file, or raises OSError as reading a real file does.
 ReadFile: TypeAlias = Callable[[Path], bytes]
-_Read: TypeAlias = tuple[dict[str, object], Fault | None]
+# What a file says, None where there is no such file; or what is wrong with it.
+_Read: TypeAlias = tuple[dict[str, object] | None, Fault | None]
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 def read_existing(path: Path) -> bytes:
@@ -43,11 +50,18 @@ def read_existing(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def load(environ: Mapping[str, str], *, read_file: ReadFile = read_existing) -> Settings:
-    """Return the settings that files and environment describe, or raise `SettingsError`."""
-    layers = _read_files(environ, read_file)
-    overriding, wrong_names = overrides(Settings, environ)
-    settings, wrong_values = decode(Settings, merge([*layers, overriding]))
+def load(
+    environ: Mapping[str, str],
+    *,
+    read_file: ReadFile = read_existing,
+    config_file: str | None = None,
+    without_files: Mapping[str, object] = _NOTHING,
+    overriding: Mapping[str, object] = _NOTHING,
+) -> Settings:
+    """Return the settings that files, environment and arguments describe, or raise `SettingsError`."""
+    layers = _read_files(environ, config_file, read_file) or [without_files]
+    from_environment, wrong_names = overrides(Settings, environ)
+    settings, wrong_values = decode(Settings, merge([*layers, from_environment, overriding]))
     if settings is None or wrong_names:
         raise SettingsError([*wrong_names, *wrong_values])
     return _with_fallbacks(settings, environ)
@@ -66,16 +80,21 @@ def merge(layers: Iterable[Mapping[str, object]]) -> dict[str, object]:
     return merged
 
 
-def _read_files(environ: Mapping[str, str], read_file: ReadFile) -> list[dict[str, object]]:
+def _read_files(
+    environ: Mapping[str, str], config_file: str | None, read_file: ReadFile
+) -> list[Mapping[str, object]]:
+    """Return what each file that is there says."""
     named = lookup(environ, CONFIG_FILE)
-    if named is None:
-        read = [_read(path, read_file) for path in _default_paths(environ)]
-    else:
+    if config_file is not None:
+        read = [_read(Path(config_file), read_file, absent=_not_there(config_file))]
+    elif named is not None:
         read = [_read_named(named.strip(), read_file)]
+    else:
+        read = [_read(path, read_file) for path in _default_paths(environ)]
     faults = [fault for _, fault in read if fault is not None]
     if faults:
         raise SettingsError(faults)
-    return [values for values, _ in read]
+    return [values for values, _ in read if values is not None]
 
 
 def _default_paths(environ: Mapping[str, str]) -> list[Path]:
@@ -86,7 +105,7 @@ def _default_paths(environ: Mapping[str, str]) -> list[Path]:
 
 def _read_named(path: str, read_file: ReadFile) -> _Read:
     if not path:
-        return {}, Fault(path=CONFIG_FILE, message="is set but empty", remedy="name a file, or unset it")
+        return None, Fault(path=CONFIG_FILE, message="is set but empty", remedy="name a file, or unset it")
     return _read(Path(path), read_file, absent=_absent(path))
 
 
@@ -95,11 +114,11 @@ def _read(path: Path, read_file: ReadFile, absent: Fault | None = None) -> _Read
     try:
         content = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
-        return {}, absent
+        return None, absent
     except (OSError, ValueError) as error:
         # ValueError is how Python refuses a path that no file can have, one with a NUL in it.
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return {}, Fault(
+        return None, Fault(
             path=str(path), message=f"cannot be read: {reason}", remedy="make it a readable file"
         )
     return read_mapping(content, name=str(path))
@@ -108,6 +127,10 @@ def _read(path: Path, read_file: ReadFile, absent: Fault | None = None) -> _Read
 def _absent(path: str) -> Fault:
     message = f"names a file that is not there: {path}"
     return Fault(path=CONFIG_FILE, message=message, remedy="correct the path, or unset it")
+
+
+def _not_there(path: str) -> Fault:
+    return Fault(path=path, message="is not there", remedy="correct the path")
 
 
 def _with_fallbacks(settings: Settings, environ: Mapping[str, str]) -> Settings:

@@ -112,11 +112,7 @@ class Otlp(_Block, frozen=True, kw_only=True):
     @property
     def target(self) -> str:
         """The complete address: `http://` where no scheme is given, and over http the path of log records."""
-        endpoint = (self.endpoint or "").strip()
-        address = endpoint if "://" in endpoint else f"http://{endpoint}"
-        if self.protocol == "grpc" or address.rstrip("/").endswith("/v1/logs"):
-            return address
-        return f"{address.rstrip('/')}/v1/logs"
+        return _collector_address(self.endpoint, self.protocol, "/v1/logs")
 
 
 class Logging(_Block, frozen=True, kw_only=True):
@@ -129,7 +125,117 @@ class Logging(_Block, frozen=True, kw_only=True):
     """Export of the same records."""
 
 
+class Tracing(_Block, frozen=True, kw_only=True):
+    """Traces of requests. An addition of ours; without it, a caller's `traceparent` is passed on as it came."""
+
+    enabled: bool = False
+    """Whether requests become spans of their own."""
+
+    endpoint: str | None = None
+    """Address of the collector; without one, spans are only named in log records and in `traceparent`."""
+
+    protocol: Literal["grpc", "http"] = "grpc"
+    """How the collector is spoken to."""
+
+    sample_ratio: float = 1.0
+    """From 0 to 1: share of traces that are recorded, where the caller has not decided it."""
+
+    @property
+    def target(self) -> str | None:
+        """The complete address: `http://` where no scheme is given, and over http the path of spans."""
+        if self.endpoint is None:
+            return None
+        return _collector_address(self.endpoint, self.protocol, "/v1/traces")
+
+
+def _collector_address(endpoint: str | None, protocol: Literal["grpc", "http"], path: str) -> str:
+    trimmed = (endpoint or "").strip()
+    address = trimmed if "://" in trimmed else f"http://{trimmed}"
+    if protocol == "grpc" or address.rstrip("/").endswith(path):
+        return address
+    return f"{address.rstrip('/')}{path}"
+
+
 # --- who may do what -------------------------------------------------------------------------------------
+
+
+class Issuer(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Somebody whose signed tokens (RS256, ES256, EdDSA) are believed. An addition of ours."""
+
+    issuer: str
+    """What the `iss` claim of its tokens says, to the letter."""
+
+    audience: str
+    """What their `aud` claim must name: a token that was made for another service opens nothing here."""
+
+    jwks_url: str = ""
+    """Where its key set is fetched: https, or this machine. Either this or `jwks_file`."""
+
+    jwks_file: str = ""
+    """A file with its key set."""
+
+    ca_file: str = ""
+    """The authority that signed the certificate behind `jwks_url`, where the system does not know it."""
+
+    realm: str = ""
+    """The realm of everybody it vouches for. Either this or `realm_claim`."""
+
+    realm_claim: str = ""
+    """The claim that names the realm. The issuer may then speak for any realm, those of administrators included."""
+
+    roles_claim: str = "roles"
+    """The claim with the list of roles; dots lead into nested claims, as in `realm_access.roles`."""
+
+    username_claim: str = "sub"
+    """The claim with the user's name."""
+
+
+class Review(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Asking the cluster itself about a token (TokenReview), which also notices that its pod is gone."""
+
+    bearer_file: str = ""
+    """The file with what the service proves itself by to the cluster; without one nothing is asked."""
+
+    url: str = "https://kubernetes.default.svc"
+    """Where the cluster answers."""
+
+    ca_file: str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
+    """The authority that signed the cluster's certificate."""
+
+    cache_seconds: Count = 60
+    """How long an answer is believed; 0 asks about every request."""
+
+
+class Kubernetes(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Tokens of a cluster's service accounts, projected for an audience of ours. An addition of ours.
+
+    The realm is the same for all of them. The roles of an account are its namespace and `<namespace>:<account>`, so
+    that a role list can name one account, a whole namespace, or with `*` every account of the cluster.
+    """
+
+    enabled: bool = False
+    """Whether such tokens are believed."""
+
+    issuer: str = ""
+    """What their `iss` claim says; empty takes what the registry publishes with the cluster's keys."""
+
+    audience: str = "aviso"
+    """The audience that the tokens were requested for."""
+
+    jwks_url: str = ""
+    """Where the cluster's key set is fetched. Without this and `jwks_file` it comes from the registry."""
+
+    jwks_file: str = ""
+    """A file with the cluster's key set."""
+
+    ca_file: str = ""
+    """The authority that signed the certificate behind `jwks_url`, where the system does not know it."""
+
+    realm: str = "kubernetes"
+    """The realm of every account."""
+
+    review: Review = Review()
+    """Asking the cluster, in addition to its key set or instead of it."""
 
 
 class Auth(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,13 +251,27 @@ class Auth(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base address of the auth service; required in direct mode."""
 
     jwt_secret: Secret = Secret("")
-    """Key that tokens are signed with; required when enabled."""
+    """Key that tokens are signed with; required when enabled, unless the mode is `trusted_proxy` and `issuers` or
+    `kubernetes` say whose tokens are believed instead."""
 
     admin_roles: Roles = {}
     """Realm to roles: who administers. Needs an entry when enabled."""
 
     timeout_ms: Count = 5000
-    """How long the auth service may take."""
+    """How long the auth service may take, and whoever else is asked about a token."""
+
+    direct_cache_seconds: Count = 0
+    """How long an answer of the auth service is believed without asking again, in direct mode. Whoever is locked out
+    there may go on here for as long. 0, the default, asks every time. An addition of ours, as are the next three."""
+
+    jwks_refresh_seconds: Count = 300
+    """How often key sets are read anew; an unknown key is looked for at once."""
+
+    issuers: tuple[Issuer, ...] = ()
+    """Whose signed tokens are believed besides those of the mode."""
+
+    kubernetes: Kubernetes = Kubernetes()
+    """Tokens of a cluster's service accounts."""
 
 
 class Ecpds(_StrictBlock, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -323,6 +443,20 @@ class NotificationBackend(_Block, frozen=True, kw_only=True):
     """The log on NATS."""
 
 
+# --- the registry of schemas -----------------------------------------------------------------------------
+
+
+class Registry(_Block, frozen=True, kw_only=True):
+    """Where event types come from, and whether they are followed as they change. An addition of ours."""
+
+    kind: Literal["memory", "folder", "jetstream"] = "memory"
+    """`memory` holds what `notification_schema` declares, and nothing changes it; `folder` adds the manifests of a
+    folder and follows them; `jetstream` follows what the operator has published at the broker of the log."""
+
+    folder: str | None = None
+    """The folder of `EventSchema` manifests; required for that kind."""
+
+
 # --- watching and replaying ------------------------------------------------------------------------------
 
 
@@ -395,6 +529,12 @@ class Ingest(_Block, frozen=True, kw_only=True):
     batch_max_bytes: Count = 8 * 1024 * 1024
     """Bytes of one request, after decompression."""
 
+    max_bytes_in_flight: Count = 64 * 1024 * 1024
+    """Bytes of all requests that are not answered yet; more wait in their connections."""
+
+    max_waiting_seconds: Count = 30
+    """How long a request may wait for room before it is told to come again."""
+
 
 # --- all of it -------------------------------------------------------------------------------------------
 
@@ -411,11 +551,17 @@ class Settings(_Block, frozen=True, kw_only=True):
     logging: Logging = Logging()
     """What is logged."""
 
+    tracing: Tracing = Tracing()
+    """Which requests are traced."""
+
     auth: Auth = Auth()
     """Who callers are."""
 
     metrics: Metrics = Metrics()
     """The listener for Prometheus."""
+
+    registry: Registry = Registry()
+    """Where event types come from."""
 
     watch_endpoint: WatchEndpoint = WatchEndpoint()
     """How streams behave."""

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
         Ecpds,
         Homepage,
         JetStream,
+        Kubernetes,
         Logging,
         NotificationBackend,
         Roles,
         Settings,
+        Tracing,
     )
 
 
@@ -43,7 +45,9 @@ def settings_faults(settings: Settings) -> list[Fault]:
         *auth_faults(settings.auth),
         *metrics_faults(settings),
         *logging_faults(settings.logging),
+        *tracing_faults(settings.tracing),
         *limit_faults(settings),
+        *registry_faults(settings),
     ]
 
 
@@ -157,8 +161,83 @@ def auth_faults(auth: Auth) -> Iterator[Fault]:
         )
     yield from role_map_faults("auth.admin_roles", auth.admin_roles)
     if auth.mode == "direct":
-        yield from _text_faults("auth.auth_o_tron_url", auth.auth_o_tron_url)
-    yield from _text_faults("auth.jwt_secret", auth.jwt_secret.reveal())
+        yield from _auth_service_faults(auth.auth_o_tron_url)
+    if auth.jwt_secret or auth.mode == "direct" or not (auth.issuers or auth.kubernetes.enabled):
+        yield from _text_faults("auth.jwt_secret", auth.jwt_secret.reveal())
+    yield from _issuers_faults(auth)
+    if auth.kubernetes.enabled:
+        yield from _kubernetes_faults(auth.kubernetes)
+
+
+def _auth_service_faults(address: str) -> Iterator[Fault]:
+    path = "auth.auth_o_tron_url"
+    yield from _text_faults(path, address)
+    url = parse_url(address)
+    if url is not None and url.has_credentials:
+        # They would be sent in the place of the caller's own, and everybody would be that one user.
+        yield Fault(path=path, message="carries credentials", remedy="write the address without them")
+
+
+def _issuers_faults(auth: Auth) -> Iterator[Fault]:
+    """Yield whose tokens could not be checked, or would say more than the issuer may."""
+    if auth.issuers or auth.kubernetes.enabled:
+        yield from _zeroes("auth", auth, "jwks_refresh_seconds")
+    known: set[str] = {auth.kubernetes.issuer} if auth.kubernetes.enabled else set()
+    for index, issuer in enumerate(auth.issuers):
+        path = f"auth.issuers[{index}]"
+        for key in ("issuer", "audience", "roles_claim", "username_claim"):
+            yield from _text_faults(f"{path}.{key}", getattr(issuer, key))
+        if issuer.issuer in known:
+            yield Fault(path=f"{path}.issuer", message="is configured twice", remedy="name each issuer once")
+        known.add(issuer.issuer)
+        yield from _one_of_faults(path, issuer, "realm", "realm_claim")
+        yield from _one_of_faults(path, issuer, "jwks_url", "jwks_file")
+        yield from _jwks_url_faults(f"{path}.jwks_url", issuer.jwks_url)
+
+
+def _kubernetes_faults(kubernetes: Kubernetes) -> Iterator[Fault]:
+    path = "auth.kubernetes"
+    for key in ("audience", "realm"):
+        yield from _text_faults(f"{path}.{key}", getattr(kubernetes, key))
+    fetched = bool(kubernetes.jwks_url or kubernetes.jwks_file)
+    if kubernetes.issuer or fetched:
+        # A key set does not say whose it is; only the registry publishes both.
+        yield from _text_faults(f"{path}.issuer", kubernetes.issuer)
+    if fetched:
+        yield from _one_of_faults(path, kubernetes, "jwks_url", "jwks_file")
+        yield from _jwks_url_faults(f"{path}.jwks_url", kubernetes.jwks_url)
+    if kubernetes.review.bearer_file:
+        yield from _text_faults(f"{path}.review.bearer_file", kubernetes.review.bearer_file)
+        yield from _text_faults(f"{path}.review.url", kubernetes.review.url)
+        yield from _jwks_url_faults(f"{path}.review.url", kubernetes.review.url)
+
+
+def _one_of_faults(path: str, block: msgspec.Struct, first: str, second: str) -> Iterator[Fault]:
+    """Yield a fault unless exactly one of two keys has a value, and what is wrong with that value."""
+    values = [(key, getattr(block, key)) for key in (first, second) if getattr(block, key)]
+    if len(values) != 1:
+        problem = "are both set" if values else "are both missing"
+        yield Fault(
+            path=f"{path}.{first}",
+            message=f"{first} and {second} {problem}",
+            remedy=f"write either {first} or {second}",
+        )
+    for key, value in values:
+        yield from _text_faults(f"{path}.{key}", value)
+
+
+def _jwks_url_faults(path: str, address: str) -> Iterator[Fault]:
+    """Yield why what comes from an address could be anybody's."""
+    if not address:
+        return
+    url = parse_url(address)
+    if url is None or not url.is_web:
+        remedy = "write one such as https://id.example/keys"
+        yield Fault(path=path, message="is not an absolute URL", remedy=remedy)
+    elif url.has_credentials:
+        yield Fault(path=path, message="carries credentials", remedy="write the address without them")
+    elif url.scheme != "https" and not url.is_loopback:
+        yield Fault(path=path, message="would be asked without encryption", remedy="write https")
 
 
 def role_map_faults(path: str, roles: Roles) -> Iterator[Fault]:
@@ -243,16 +322,70 @@ def logging_faults(logging: Logging) -> Iterator[Fault]:
         )
 
 
+def tracing_faults(tracing: Tracing) -> Iterator[Fault]:
+    """Yield why spans could not be sampled or exported. No address at all is fine: then they stay here."""
+    if not tracing.enabled:
+        return
+    if tracing.endpoint is not None and not tracing.endpoint.strip():
+        remedy = "write the collector's address, such as http://localhost:4317, or remove the key"
+        yield Fault(path="tracing.endpoint", message="is empty", remedy=remedy)
+    if not 0 <= tracing.sample_ratio <= 1:
+        remedy = "write a share such as 0.1"
+        yield Fault(path="tracing.sample_ratio", message="must be from 0 to 1", remedy=remedy)
+
+
 def limit_faults(settings: Settings) -> Iterator[Fault]:
     """Yield the limits of serving that are zero and would let nothing through, or never end."""
     watch = settings.watch_endpoint
     yield from _zeroes("watch_endpoint", watch, "sse_heartbeat_interval_sec", "connection_max_duration_sec")
     yield from _zeroes("watch_endpoint", watch, "replay_batch_size", "max_historical_notifications")
-    yield from _zeroes("ingest", settings.ingest, "batch_max_records", "batch_max_bytes")
+    yield from _zeroes(
+        "ingest", settings.ingest, "batch_max_records", "batch_max_bytes", "max_bytes_in_flight"
+    )
     live_sets = settings.live_sets
     yield from _zeroes("live_sets", live_sets, "max_queue_bytes", "heartbeat_seconds")
     yield from _zeroes("live_sets", live_sets, "max_subscriptions_per_user", "max_subscriptions_per_address")
     yield from _zeroes("live_sets", live_sets, "max_subscriptions")
+
+
+# --- the registry of schemas -----------------------------------------------------------------------------
+
+
+def registry_faults(settings: Settings) -> Iterator[Fault]:
+    """Yield why event types cannot be had from where they are said to come from."""
+    kind, folder = settings.registry.kind, settings.registry.folder
+    if kind == "folder" and folder is None:
+        yield Fault(
+            path="registry.folder",
+            message="is required while registry.kind is folder",
+            remedy="name the folder of manifests",
+        )
+    elif kind == "folder" and folder is not None:
+        yield from _text_faults("registry.folder", folder)
+    elif folder is not None:
+        # Whoever names a folder and leaves the kind out would wait for its event types in vain.
+        yield Fault(
+            path="registry.folder",
+            message=f"is not looked at while registry.kind is {kind}",
+            remedy="set registry.kind to folder, or remove the key",
+        )
+    if kind == "jetstream":
+        yield from _jetstream_registry_faults(settings)
+
+
+def _jetstream_registry_faults(settings: Settings) -> Iterator[Fault]:
+    if settings.notification_backend.kind != "jetstream":
+        yield Fault(
+            path="registry.kind",
+            message="jetstream is at the broker of the log, and the log has none",
+            remedy="set notification_backend.kind to jetstream",
+        )
+    if settings.notification_schema:
+        yield Fault(
+            path="notification_schema",
+            message="declares event types, and while registry.kind is jetstream only the operator does",
+            remedy="remove it, or set registry.kind to memory",
+        )
 
 
 # --- what several blocks ask ------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from nats.nuid import NUID
 
+from aviso_core.errors import Unavailable
 from aviso_core.eventlog.base import (
     Appended,
     AppendFailed,
     DuplicateInBatch,
-    LogUnavailable,
     Unsupported,
     WrongLastSequence,
 )
@@ -25,7 +25,7 @@ from aviso_core.eventlog.jetstream.frames import (
     header_block,
     publication,
 )
-from aviso_core.eventlog.jetstream.lane import AckError, read_ack
+from aviso_core.eventlog.jetstream.lane import SERVER_TROUBLE, AckError, read_ack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,9 @@ _PLACE: Final = "Nats-Batch-Sequence"
 _COMMIT: Final = "Nats-Batch-Commit"
 
 _WRONG_LAST_SEQUENCE: Final = 10071
-_NOT_ENABLED: Final = (10174, 10176)
+_NOT_ENABLED: Final = 10174
+# Members were lost among brokers, or more batches were under way than a stream takes.
+_INCOMPLETE: Final = 10176
 _DUPLICATE: Final = 10201
 
 
@@ -61,7 +63,7 @@ async def publish_batch(
             seconds=seconds,
             may_repeat=False,
         )
-    except LogUnavailable as error:
+    except Unavailable as error:
         raise AppendFailed(str(error), may_retry=True) from error
     if not answer.data:
         raise NobodyListens(f"nothing stores '{records[-1].subject}' at the moment", may_retry=True)
@@ -98,6 +100,7 @@ def _refusal(expected_last: int | None, error: AckError) -> AppendFailed | Unsup
         return WrongLastSequence(expected_last)
     if error.err_code == _DUPLICATE:
         return DuplicateInBatch("a record of the batch was stored before", may_retry=False)
-    if error.err_code in _NOT_ENABLED:
+    if error.err_code == _NOT_ENABLED:
         return Unsupported(f"the stream takes no atomic batches: {error.description}")
-    return AppendFailed(error.description, may_retry=False)
+    may_retry = error.err_code == _INCOMPLETE or error.code >= SERVER_TROUBLE
+    return AppendFailed(error.description, may_retry=may_retry)

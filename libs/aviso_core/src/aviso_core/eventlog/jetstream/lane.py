@@ -5,6 +5,10 @@ is looked at, then the oldest record goes alone, and only when the broker has an
 in their order. The broker takes what is sent over one connection one after the other, so by then whatever is still
 without an answer will never get one. It knows records by their ids: what it had stored is not stored again.
 
+Where a record replaces the one before it of its subject, one that was replaced is never sent again: a broker that was
+killed knows only the ids of what it still has, and would put it back in the place of its successor. Such a broker is
+only asked whether it knows the record.
+
 What loses records: a connection that breaks (everything without an answer counts as lost then); an answer that nobody
 listens, while there is no stream or no leader; and silence, when brokers lose it among themselves.
 """
@@ -16,17 +20,19 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+from nats.nuid import NUID
 
+from aviso_core.errors import Unavailable
 from aviso_core.eventlog.base import (
     Appended,
     AppendFailed,
-    LogUnavailable,
+    RecordTooLarge,
     StreamMissing,
     StreamRefused,
     WrongLastSequence,
 )
-from aviso_core.eventlog.jetstream.frames import publication
-from aviso_core.eventlog.jetstream.streams import Bound
+from aviso_core.eventlog.jetstream.frames import MESSAGE_ID, asking_for_id, publication
+from aviso_core.eventlog.jetstream.streams import Bound, StoredEntry, find_last_entry
 
 if TYPE_CHECKING:
     from aviso_core.broker.connection import Connection, Delivered
@@ -39,9 +45,10 @@ _RETRY_SECONDS: Final = 0.1
 _PROBE: Final = b"p%x"
 
 _WRONG_LAST_SEQUENCE: Final = 10071
+_WRONG_LAST_ID: Final = 10070
 # The broker is at that very id: it will be known in a moment.
 _ID_IN_PROCESS: Final = 10158
-_SERVER_TROUBLE: Final = 500
+SERVER_TROUBLE: Final = 500
 
 
 class AckError(msgspec.Struct, frozen=True):
@@ -71,17 +78,21 @@ class _Sent:
         "expected",
         "first_sent",
         "headers",
+        "is_replaced",
         "last_sent",
+        "message_id",
         "payload",
         "since",
         "size",
         "subject",
     )
 
-    def __init__(self, record: Record, headers: bytes, size: int, now: float) -> None:
+    def __init__(self, record: Record, message_id: str, headers: bytes, size: int, now: float) -> None:
         self.subject = record.subject
         self.payload = record.payload
+        self.message_id = message_id
         self.headers = headers
+        self.is_replaced = False
         self.expected = record.expected_last_sequence
         self.size = size
         self.since = now
@@ -116,6 +127,10 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         self._in_flight: dict[bytes, _Sent] = {}
         self._count = 0
+        # Everything in flight that is stored stands behind it.
+        self._floor = 0
+        # An id that no record has.
+        self._nobodys_id = bytes(NUID().next())
         self._is_held = not connection.is_connected
         self._trouble = asyncio.Event()
         self._verdict: asyncio.Future[bool] | None = None
@@ -123,9 +138,9 @@ class Lane:
         self._probe = b""
         self._probed = b""
 
-    def publish(self, record: Record, headers: bytes, size: int) -> asyncio.Future[Appended]:
+    def publish(self, record: Record, message_id: str, headers: bytes, size: int) -> asyncio.Future[Appended]:
         """Send a record, or keep it for when that may be done; return where its acknowledgement will arrive."""
-        sent = _Sent(record, headers, size, self._loop.time())
+        sent = _Sent(record, message_id, headers, size, self._loop.time())
         self._count += 1
         token = b"%x" % self._count
         self._in_flight[token] = sent
@@ -137,7 +152,11 @@ class Lane:
         sent.last_sent = self._loop.time()
         sent.first_sent = sent.first_sent or sent.last_sent
         reply = b"%s.%s" % (self._inbox, token)
-        self._connection.send(publication(sent.subject, reply, sent.headers, sent.payload))
+        if sent.is_replaced:
+            frame = publication(sent.subject, reply, asking_for_id(sent.headers, self._nobodys_id), b"")
+        else:
+            frame = publication(sent.subject, reply, sent.headers, sent.payload)
+        self._connection.send(frame)
 
     # --- answers -----------------------------------------------------------------------------------------
 
@@ -154,6 +173,8 @@ class Lane:
             self._lose()
             return
         if sent is not None:
+            if ack.seq > self._floor and token == next(iter(self._in_flight)):
+                self._floor = ack.seq
             self._settle(token, sent)
             self._tell(sent, ack)
         if is_probe:
@@ -229,8 +250,11 @@ class Lane:
     async def _mend(self) -> bool:
         """Send again what was lost; False where that has to be tried again."""
         try:
-            self._prepare_again(await self._confirm(self.base))
-        except LogUnavailable:
+            bound = await self._confirm(self.base)
+            self._prepare_again(bound)
+            if bound.is_bounded_per_subject:
+                await self._look_for_replaced()
+        except Unavailable:
             return False
         except (StreamMissing, StreamRefused) as refusal:
             self._fail_all_for(refusal)
@@ -249,10 +273,36 @@ class Lane:
         now = self._loop.time()
         for token, sent in list(self._in_flight.items()):
             sent.subject = bound.spelt(sent.subject)
-            is_too_old = sent.first_sent and sent.first_sent + bound.duplicate_window_seconds < now
-            if sent.answer.done() or is_too_old:
-                text = "no acknowledgement, and too late to try again without storing the record twice"
-                self._fail(token, sent, AppendFailed(text, may_retry=False))
+            failure = self._why_not_again(sent, bound, now)
+            if sent.answer.done() or failure is not None:
+                self._fail(token, sent, failure or AppendFailed("nobody waits for it", may_retry=False))
+
+    def _why_not_again(self, sent: _Sent, bound: Bound, now: float) -> AppendFailed | None:
+        if sent.first_sent and sent.first_sent + bound.duplicate_window_seconds < now:
+            return _given_up("storing the record twice")
+        size, limit = len(sent.headers) + len(sent.payload), self._connection.client.max_payload
+        if size <= limit:
+            return None
+        # It is another broker than the one that the record was made for.
+        return _given_up("breaking the connection") if sent.first_sent else RecordTooLarge(size, limit)
+
+    async def _look_for_replaced(self) -> None:
+        """Find the records that may have been stored and replaced by what is stored of their subjects now."""
+        last_of: dict[str, StoredEntry | None] = {}
+        ids_so_far = set()
+        for sent in list(self._in_flight.values()):
+            ids_so_far.add(sent.message_id)
+            # One that expects something is not stored twice: the expectation is looked at first.
+            if not sent.first_sent or sent.expected is not None:
+                continue
+            if sent.subject not in last_of:
+                last_of[sent.subject] = await find_last_entry(self._connection, self.base, sent.subject)
+            last = last_of[sent.subject]
+            sent.is_replaced = (
+                last is not None
+                and last.sequence > self._floor
+                and last.headers.get(MESSAGE_ID) not in ids_so_far
+            )
 
     async def _is_oldest_answered(self) -> bool:
         """Send the oldest record alone and wait for what the broker says to that, and not to an earlier sending."""
@@ -270,7 +320,13 @@ class Lane:
             self._verdict = None
 
 
+def _given_up(harm: str) -> AppendFailed:
+    return AppendFailed(f"no acknowledgement, and too late to try again without {harm}", may_retry=False)
+
+
 def _refusal(sent: _Sent, error: AckError) -> AppendFailed:
     if error.err_code == _WRONG_LAST_SEQUENCE and sent.expected is not None:
         return WrongLastSequence(sent.expected)
-    return AppendFailed(error.description, may_retry=error.code >= _SERVER_TROUBLE)
+    if error.err_code == _WRONG_LAST_ID and sent.is_replaced:
+        return _given_up("replacing a later record of its subject")
+    return AppendFailed(error.description, may_retry=error.code >= SERVER_TROUBLE)

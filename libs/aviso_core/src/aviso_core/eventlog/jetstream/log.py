@@ -11,7 +11,7 @@ from nats.nuid import NUID
 
 from aviso_core import instant as instants
 from aviso_core.broker.connection import ApiRefusal, Connection, ConnectionOptions, open_connection
-from aviso_core.errors import AvisoError
+from aviso_core.errors import AvisoError, Unavailable
 from aviso_core.eventlog.base import (
     Appended,
     AppendFailed,
@@ -19,10 +19,10 @@ from aviso_core.eventlog.base import (
     Bounds,
     Entry,
     EpochChanged,
-    LogUnavailable,
     Record,
     StreamMissing,
     StreamRefused,
+    Unsupported,
     WrongLastSequence,
 )
 from aviso_core.eventlog.jetstream.batch import NobodyListens, publish_batch
@@ -31,9 +31,9 @@ from aviso_core.eventlog.jetstream.publisher import Publisher, open_publisher
 from aviso_core.eventlog.jetstream.reader import Reader
 from aviso_core.eventlog.jetstream.streams import (
     NOT_FOUND,
+    OFFERS_BATCHES,
     Bound,
     StreamInfo,
-    can_be_named,
     ensure_stream,
     find_entry,
     find_stream,
@@ -151,12 +151,10 @@ class JetStreamLog:
         """Return what the stream holds."""
         bound = await self._bind(base)
         info = await find_stream(self._connection, base)
-        if info is None:
-            # It was removed since it was bound.
+        if info is None or info.created != bound.epoch:
+            # It was removed since it was bound, or somebody has made it again, who knows how.
             await self._confirm(base)
             info = await get_stream(self._connection, base)
-        if info.created != bound.epoch:
-            self._remember(base, bound.wanted, info)
         return info.bounds()
 
     # --- appending ---------------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ class JetStreamLog:
             return await self._publish(bound, base, record, size)
         except AppendFailed as refusal:
             return refusal
-        except LogUnavailable as error:
+        except Unavailable as error:
             return AppendFailed(str(error), may_retry=True)
 
     async def _publish(self, bound: Bound, base: str, record: Record, size: int) -> _UnderWay:
@@ -222,6 +220,9 @@ class JetStreamLog:
         expected_last = check_batch(base, records)
         if not records:
             return []
+        if not self._connection.client.is_at_least(*OFFERS_BATCHES):
+            # An older broker would take the members for records like any others, and store them one by one.
+            raise Unsupported("the broker takes no atomic batches: it is too old")
         try:
             return await self._publish_batch(await self._bind(base), records, expected_last)
         except NobodyListens:
@@ -301,7 +302,8 @@ class JetStreamLog:
 
     async def delete(self, base: str, sequence: int) -> bool:
         """Remove one entry."""
-        if not can_be_named(base) or not 0 < sequence <= _LARGEST_SEQUENCE:
+        info = await find_stream(self._connection, base)
+        if info is None or not info.holds(base) or not 0 < sequence <= _LARGEST_SEQUENCE:
             return False
         try:
             await self._connection.ask(f"STREAM.MSG.DELETE.{stream_name(base)}", {"seq": sequence})
@@ -314,7 +316,7 @@ class JetStreamLog:
     async def wipe(self, base: str) -> bool:
         """Remove all entries of a stream."""
         info = await find_stream(self._connection, base)
-        if info is None:
+        if info is None or not info.holds(base):
             return False
         try:
             # Up to what there is now: a purge without an end that is asked for twice would take what came in between.

@@ -39,6 +39,7 @@ class Publisher:
         self._confirm = confirm
         self._tasks = tasks
         self._deadline_seconds = deadline_seconds
+        self._is_over = False
         self._lanes: dict[str, Lane] = {}
         self._by_number: dict[bytes, Lane] = {}
         self._bytes = 0
@@ -48,8 +49,7 @@ class Publisher:
         self, base: str, record: Record, message_id: str, size: int
     ) -> asyncio.Future[Appended]:
         """Send a record and return where its acknowledgement will arrive; waits only while too much is in flight."""
-        if self._connection.is_over:
-            raise self._connection.unavailable("the connection is closed")
+        self._check_not_over()
         headers = {**record.headers, MESSAGE_ID: message_id}
         if record.expected_last_sequence is not None:
             headers[EXPECTED_LAST] = str(record.expected_last_sequence)
@@ -57,9 +57,15 @@ class Publisher:
         check_fits(record, block, self._connection.client.max_payload)
         if self._bytes and self._bytes + size > _MOST_BYTES_IN_FLIGHT:
             await self._wait_for_room(size)
+            self._check_not_over()
         self._bytes += size
         lane = self._lanes.get(base.lower()) or self._open_lane(base)
-        return lane.publish(record, block, size)
+        return lane.publish(record, message_id, block, size)
+
+    def _check_not_over(self) -> None:
+        """Refuse what nobody would look after any more: it would never be answered."""
+        if self._is_over or self._connection.is_over:
+            raise self._connection.unavailable("the connection is closed")
 
     def _open_lane(self, base: str) -> Lane:
         number = b"%x" % len(self._lanes)
@@ -124,7 +130,8 @@ class Publisher:
                 lane.give_up_overdue()
 
     def abandon(self) -> None:
-        """Fail everything in flight: the log is being closed, or the connection is given up."""
+        """Fail everything in flight and take nothing more: the log is being closed, or the connection is given up."""
+        self._is_over = True
         reason = self._connection.unavailable("closed before the record was acknowledged")
         for lane in self._lanes.values():
             lane.fail_all(lambda: AppendFailed(str(reason), may_retry=True))

@@ -21,7 +21,7 @@ NOT_FOUND: Final = 10059
 _NAME_IN_USE: Final = 10058
 _SECOND: Final = 1_000_000_000
 # Since this version a stream may take atomic batches.
-_OFFERS_BATCHES: Final = (2, 12)
+OFFERS_BATCHES: Final = (2, 12)
 # What the broker would read as something else than a name, in a question that has it among its tokens.
 _NO_NAME: Final = re.compile(r"[\s.*>/\\\x00-\x1f\x7f]")
 _LONGEST_NAME: Final = 255
@@ -59,6 +59,8 @@ class Bound(msgspec.Struct, frozen=True):
     # What its subjects begin with, as it is spelt there.
     prefix: str
     duplicate_window_seconds: float
+    # Whether a record may replace another one of its subject.
+    is_bounded_per_subject: bool
     # How often the connection had been lost by then.
     seen: int
 
@@ -107,6 +109,13 @@ class StreamInfo(msgspec.Struct, frozen=True):
             else span.read_date(self.state.last_ts, name="last_ts"),
         )
 
+    def holds(self, base: str) -> bool:
+        """Tell whether this is the stream of a base; one that has only the name of it is somebody else's."""
+        return any(
+            subject.endswith(".>") and stream_name(subject.removesuffix(".>")) == stream_name(base)
+            for subject in self.config.subjects
+        )
+
     def bound(self, base: str, wanted: StreamConfiguration | None, *, seen: int) -> Bound:
         """Return what is remembered of the stream."""
         own = (subject for subject in self.config.subjects if subject.lower() == f"{base}.>".lower())
@@ -115,6 +124,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
             epoch=self.created,
             prefix=next(own, f"{base}.>")[:-1],
             duplicate_window_seconds=self.config.duplicate_window / _SECOND,
+            is_bounded_per_subject=self.config.max_msgs_per_subject > 0,
             seen=seen,
         )
 
@@ -189,13 +199,15 @@ async def get_stream(connection: Connection, base: str) -> StreamInfo:
     return info
 
 
-class StoredHeaders(msgspec.Struct, frozen=True):
+class StoredEntry(msgspec.Struct, frozen=True):
     """What is looked at of an entry that is asked for alone."""
 
+    sequence: int
     headers: dict[str, str]
 
 
 class _StoredMessage(msgspec.Struct, frozen=True):
+    seq: int
     # Of the protocol's own form, in base 64.
     hdrs: bytes = b""
 
@@ -207,14 +219,24 @@ class _StoredAnswer(msgspec.Struct, frozen=True):
 _read_stored: Final = msgspec.json.Decoder(_StoredAnswer).decode
 
 
-async def find_entry(connection: Connection, base: str, sequence: int) -> StoredHeaders | None:
+async def find_entry(connection: Connection, base: str, sequence: int) -> StoredEntry | None:
     """Return what the broker says of one entry, its own headers included, or None where there is none."""
+    return await _find(connection, base, {"seq": sequence})
+
+
+async def find_last_entry(connection: Connection, base: str, subject: str) -> StoredEntry | None:
+    """Return what the broker says of the last entry of a subject, or None where there is none."""
+    return await _find(connection, base, {"last_by_subj": subject})
+
+
+async def _find(connection: Connection, base: str, which: dict[str, object]) -> StoredEntry | None:
     try:
-        answer = await connection.ask(f"STREAM.MSG.GET.{stream_name(base)}", {"seq": sequence})
+        answer = await connection.ask(f"STREAM.MSG.GET.{stream_name(base)}", which)
     except ApiRefusal:
         return None
-    _, headers = read_headers(_read_stored(answer).message.hdrs)
-    return StoredHeaders(headers)
+    message = _read_stored(answer).message
+    _, headers = read_headers(message.hdrs)
+    return StoredEntry(message.seq, headers)
 
 
 async def ensure_stream(connection: Connection, wanted: StreamConfiguration) -> StreamInfo:
@@ -250,7 +272,7 @@ async def _mend(connection: Connection, wanted: StreamConfiguration, info: Strea
         except ApiRefusal as refusal:
             what = "; ".join(map(str, found))
             raise StreamRefused(f"stream '{wanted.name}' cannot be changed ({what}): {refusal}") from refusal
-    if info.config.allow_atomic or not connection.client.is_at_least(*_OFFERS_BATCHES):
+    if info.config.allow_atomic or not connection.client.is_at_least(*OFFERS_BATCHES):
         return info
     try:
         # A stream that an older program made: it serves all the same where the broker will not have this.

@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from aviso_core.broker.connection import ApiRefusal, Connection
-from aviso_core.eventlog.base import Batch, EpochChanged, LogUnavailable, StreamRefused
+from aviso_core.errors import Unavailable
+from aviso_core.eventlog.base import Batch, EpochChanged, StreamRefused
 from aviso_core.eventlog.jetstream.consumer import Consumer, ConsumerLost, from_sequence, start_consumer
 from aviso_core.eventlog.jetstream.streams import NOT_FOUND, StreamInfo, find_stream
 from aviso_core.schema.stream import stream_name
@@ -54,7 +55,7 @@ class JetStreamTail:
                 # The next one begins after what was returned last.
                 self.let_go()
                 await self._wait()
-            except (ApiRefusal, LogUnavailable, StreamRefused):
+            except (ApiRefusal, Unavailable, StreamRefused):
                 if self._connection.is_over:
                     raise
                 self._tell(self, True)

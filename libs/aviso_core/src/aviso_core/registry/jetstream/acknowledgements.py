@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from aviso_core.alongside import alongside
 from aviso_core.registry.acknowledgements import (
     TIME_TO_LIVE_SECONDS,
     Answer,
@@ -16,7 +17,6 @@ from aviso_core.registry.acknowledgements import (
     seconds_between_renewals,
     take_roll,
 )
-from aviso_core.registry.alongside import alongside
 from aviso_core.registry.jetstream.bucket import Bucket, BucketSettings, Entry
 from aviso_core.registry.jetstream.watch import watch_for_ever
 

@@ -231,6 +231,11 @@ class Bucket:
             return await self._try_writing(key, value, headers)
 
     async def _try_writing(self, key: str, value: bytes, headers: dict[str, str]) -> int:
+        size = len(_head(headers)) + len(value)
+        if size > self.connection.client.max_payload:
+            # Sent, it would break the connection, and with it everything in flight.
+            limit = self.connection.client.max_payload
+            raise self.connection.unavailable(f"key '{key}' takes {size} bytes, at most {limit} are taken")
         answer = await self._send(self.subject_of(key), value, headers)
         if not answer:
             # Nobody listens to the subject.
@@ -277,10 +282,14 @@ class Bucket:
 
 def _frame(subject: str, reply: str, headers: dict[str, str], value: bytes) -> bytes:
     """Return a write in the protocol."""
-    lines = "".join(f"{name}: {text}\r\n" for name, text in headers.items())
-    head = f"NATS/1.0\r\n{lines}\r\n".encode()
+    head = _head(headers)
     sizes = f"{len(head)} {len(head) + len(value)}"
     return b"%s%s%s\r\n" % (f"HPUB {subject} {reply} {sizes}\r\n".encode(), head, value)
+
+
+def _head(headers: dict[str, str]) -> bytes:
+    lines = "".join(f"{name}: {text}\r\n" for name, text in headers.items())
+    return f"NATS/1.0\r\n{lines}\r\n".encode()
 
 
 def _expecting(revision: int | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from aviso_core.registry.alongside import alongside
+from aviso_core.alongside import alongside
 from aviso_core.registry.base import (
     KEPT_VERSIONS,
     Conflict,

@@ -224,21 +224,26 @@ async def watch_for_ever(
 ) -> None:
     """Hand over everything that a bucket holds, then what is added; after every loss begin again with everything.
 
-    With a time between readings it also begins again whenever that has passed, which is how what expired is noticed.
+    A bucket that is removed after it was read holds nothing. With a time between readings it also begins again
+    whenever that has passed, which is how what expired is noticed.
     """
     pause = _SHORTEST_PAUSE
+    was_there = False
     while True:
         try:
             async with asyncio.timeout(seconds_between_readings):
                 through = await _last_of(bucket)
                 async with open_watch(bucket, subject=bucket.subjects, through=through) as watch:
                     on_everything(await watch.load())
+                    was_there = True
                     pause = _SHORTEST_PAUSE
                     while True:
                         on_more(await watch.more())
         except TimeoutError:
             continue
-        except (AvisoError, nats_errors.Error):
+        except (AvisoError, nats_errors.Error) as error:
+            if was_there and isinstance(error, BucketMissing):
+                on_everything([])
             await _wait_better(bucket.connection, pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -1,0 +1,1 @@
+"""What the HTTP services share. It knows nothing about events."""

@@ -1,0 +1,1 @@
+"""Who is asking, and what may they do."""

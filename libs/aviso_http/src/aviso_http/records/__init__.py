@@ -1,0 +1,1 @@
+"""Structured log records: one JSON object for each, on standard output and, where configured, to a collector."""

@@ -1,0 +1,181 @@
+"""The server: uvicorn's protocol on sockets of ours, and a way to stop that loses nothing.
+
+uvicorn's own server catches signals, exits the process where it cannot listen, and ends what is open only after all
+connections have ended, which streams never do. So listening and stopping are here, and signals are `__main__`'s.
+
+Stopping goes in steps. Draining begins: the process is not ready any more, and every answer asks its client to connect
+elsewhere, while requests are still taken, for a moment in which load balancers and clients notice. Then nothing new is
+taken, idle connections are closed, and what was accepted is answered. What does not end in time is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from contextlib import asynccontextmanager
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from aviso_core.alongside import alongside
+from aviso_core.errors import Fault, SettingsError
+from aviso_http.protocol import BoundedProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from aviso_http.asgi import Application
+    from aviso_http.draining import Draining
+
+_BACKLOG: Final = 2048
+
+
+class Patience(NamedTuple):
+    """How long connections may take for what, in seconds."""
+
+    # Longer than proxies keep theirs, so that it is they who close.
+    keep_alive: int = 75
+    head: float = 30.0
+    # After draining began: how long new requests are still taken.
+    drain: float = 1.0
+    # After that: how long accepted ones may take.
+    grace: float = 20.0
+
+
+class Server:
+    """A listening server. Made by `open_server`."""
+
+    def __init__(self, application: Application, listener: socket.socket, patience: Patience) -> None:
+        self._patience = patience
+        self._listener = listener
+        self._config = Config(
+            application,
+            http=BoundedProtocol,
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=patience.keep_alive,
+        )
+        self._config.load()
+        self._state = ServerState()
+        self._acceptor: asyncio.AbstractServer | None = None
+        self._is_alone = asyncio.Event()
+
+    @property
+    def port(self) -> int:
+        """The port that was taken."""
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        self._tick()
+        self._acceptor = await asyncio.get_running_loop().create_server(
+            self._new_connection, sock=self._listener, backlog=_BACKLOG
+        )
+
+    def _new_connection(self) -> BoundedProtocol:
+        connection = BoundedProtocol(config=self._config, server_state=self._state, app_state={})
+        connection.on_lost = self._connection_lost
+        return connection
+
+    def _connection_lost(self) -> None:
+        if not self._state.connections:
+            self._is_alone.set()
+
+    async def keep_house(self) -> None:
+        """Tell the date, and end connections that owe us a request for too long, once a second."""
+        while True:
+            await asyncio.sleep(1)
+            self._tick()
+            for connection in self._connections():
+                connection.end_if_too_slow(self._patience.head)
+
+    def _tick(self) -> None:
+        self._state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
+
+    def _connections(self) -> list[BoundedProtocol]:
+        return [one for one in self._state.connections if isinstance(one, BoundedProtocol)]
+
+    async def drain(self) -> None:
+        """Give clients a moment to notice; there is nothing to wait for once the last has left."""
+        self._is_alone.clear()
+        if not self._state.connections:
+            return
+        try:
+            async with asyncio.timeout(self._patience.drain):
+                await self._is_alone.wait()
+        except TimeoutError:
+            return
+
+    async def stop(self) -> None:
+        """Take nothing new, answer what was accepted, and cancel what does not end in time."""
+        assert self._acceptor is not None
+        self._acceptor.close()
+        for connection in self._connections():
+            connection.shutdown()
+        tasks = set(self._state.tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._patience.grace)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late)
+        for connection in self._connections():
+            connection.transport.close()
+
+
+@asynccontextmanager
+async def open_server(
+    application: Application, *, host: str, port: int, draining: Draining, patience: Patience | None = None
+) -> AsyncIterator[Server]:
+    """Serve an application for as long as the block runs; leaving it drains first."""
+    patience = patience or Patience()
+    server = Server(application, listen(host, port), patience)
+    await server.start()
+    async with alongside(server.keep_house()):
+        try:
+            yield server
+        finally:
+            draining.begin()
+            try:
+                await server.drain()
+            finally:
+                await server.stop()
+
+
+def listen(host: str, port: int, *, setting: str = "application") -> socket.socket:
+    """Return a socket that listens, or say which setting is at fault."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise SettingsError(
+            [
+                Fault(
+                    path=f"{setting}.host",
+                    message=f"'{host}' is no address to listen on: {error}",
+                    remedy="0.0.0.0 is every one",
+                )
+            ]
+        ) from error
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        fault = Fault(
+            path=f"{setting}.port",
+            message=f"cannot listen on {host} port {port}: {error.strerror}",
+            remedy="choose another, or end what has it",
+        )
+        raise SettingsError([fault]) from error
+    return listener

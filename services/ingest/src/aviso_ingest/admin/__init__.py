@@ -1,0 +1,1 @@
+"""What administrators may do to what is stored."""

@@ -1,0 +1,1 @@
+"""Many notifications in one request."""

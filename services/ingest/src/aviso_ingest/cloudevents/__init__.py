@@ -1,0 +1,1 @@
+"""Notifications that come as CloudEvents."""

@@ -1,0 +1,1 @@
+"""What this service says of itself in the OpenAPI document."""

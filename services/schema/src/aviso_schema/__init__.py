@@ -1,0 +1,1 @@
+"""The service that says which event types there are."""

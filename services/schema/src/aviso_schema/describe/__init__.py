@@ -1,0 +1,1 @@
+"""What is said about event types: pure functions from schemas to answers, JSON Schemas, examples, AsyncAPI."""

@@ -1,0 +1,148 @@
+"""The tutorial is true: its commands are run in their order, and print what the page shows.
+
+Services that the page starts run beside the test, on ports that are free, until the page is at its end. What follows a
+change of a folder takes effect a moment later, so a command is repeated until it prints what is shown, for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from repo.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE: Final = ROOT / "docs" / "tutorial" / "first-steps.md"
+PATIENCE_SECONDS: Final = 20
+
+_BLOCK: Final = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PORT: Final = re.compile(r"\b80\d\d\b")
+
+
+class Step(NamedTuple):
+    """What to type, and what is shown below it; None where nothing is."""
+
+    typed: str
+    shown: str | None
+
+
+def steps(page: str) -> list[Step]:
+    """Return what a page asks its reader to type."""
+    found: list[Step] = []
+    for language, text in _BLOCK.findall(page):
+        if language == "sh":
+            found.append(Step(text, None))
+        else:
+            assert found, "what is shown stands below what was typed"
+            assert found[-1].shown is None, "what was typed is shown once"
+            found[-1] = Step(found[-1].typed, text)
+    return found
+
+
+def is_as_shown(printed: str, shown: str) -> bool:
+    """Tell whether the output is what the page shows, where … stands for anything on one line."""
+    pattern = re.escape(shown.strip()).replace("…", ".*")
+    return re.fullmatch(pattern, printed.strip()) is not None
+
+
+def with_free_ports(page: str) -> str:
+    """Return the page with a free port for each that it names; the one that goes without saying is said."""
+    page = page.replace("avisod serve --samples\n", "avisod serve --samples --port 8000\n")
+    with ExitStack() as held:
+        free = {}
+        for port in sorted(set(_PORT.findall(page))):
+            listener = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+            free[port] = str(listener.getsockname()[1])
+    return _PORT.sub(lambda match: free[match[0]], page)
+
+
+@contextmanager
+def _service(command: str, *, cwd: Path, environ: dict[str, str]) -> Iterator[None]:
+    log = cwd / "service.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command.split(), cwd=cwd, env=environ, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_until_ready(process, command.split()[-1], log)
+            yield
+        finally:
+            process.terminate()
+            code = process.wait(PATIENCE_SECONDS + 30)
+    assert code == 0, log.read_text()
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: str, log: Path) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/ready", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (URLError, ConnectionError):
+            time.sleep(0.05)
+    raise AssertionError(f"not ready: {log.read_text()}")
+
+
+def _type(step: Step, *, cwd: Path, environ: dict[str, str]) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        ran = subprocess.run(
+            ["bash", "-e", "-c", step.typed],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            env=environ,
+        )
+        if ran.returncode == 0 and (step.shown is None or is_as_shown(ran.stdout, step.shown)):
+            return
+        if time.monotonic() > until:
+            pytest.fail(f"{step.typed}\nprinted\n{ran.stdout}{ran.stderr}\nand the page shows\n{step.shown}")
+        time.sleep(0.2)
+
+
+def test_every_command_of_the_tutorial_does_what_the_page_says(tmp_path: Path) -> None:
+    """From the first to the last, in one folder, as a reader would."""
+    tools = Path(sys.executable).parent
+    environ = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    with ExitStack() as services:
+        for step in steps(with_free_ports(PAGE.read_text(encoding="utf-8"))):
+            if step.typed.startswith("avisod serve"):
+                services.enter_context(_service(step.typed, cwd=tmp_path, environ=environ))
+            else:
+                _type(step, cwd=tmp_path, environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "same"),
+    [
+        ("a\n", "a", True),
+        ("a", "b", False),
+        ('{"id":"1"}', '{"id":"…"}', True),
+        ("a\nb", "a…", False),
+        ("a.c", "a.c", True),
+        ("abc", "a.c", False),
+    ],
+)
+def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, same: bool) -> None:
+    assert is_as_shown(printed, shown) is same
+
+
+def test_what_is_typed_and_shown_is_found() -> None:
+    page = "```sh\na\n```\ntext\n```text\nb\n```\n\n```sh\nc\n```\n```yaml\nd\n```\n"
+    assert steps(page) == [Step("a\n", "b\n"), Step("c\n", None)]
