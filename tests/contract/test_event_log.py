@@ -49,20 +49,22 @@ from support.nats import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LARGEST_NUMBER = 2**64 - 1
 
 
-@pytest.fixture(scope="module")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
+@pytest.fixture
+def server_url(tmp_path: Path) -> Iterator[str]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path) as server:
         yield server.url
 
 
 @pytest.fixture(scope="module")
-def container_url() -> Iterator[str | None]:
-    with running_container() as url:
-        yield url
+def container() -> Iterator[Iterator[str] | None]:
+    with running_container() as accounts:
+        yield accounts
 
 
 @pytest.fixture(params=["memory", "jetstream", "jetstream in a container"])
@@ -72,10 +74,10 @@ def backend(request: pytest.FixtureRequest) -> Backend:
         return memory_backend()
     if request.param == "jetstream":
         return jetstream_backend(request.getfixturevalue("server_url"))
-    url = request.getfixturevalue("container_url")
-    if url is None:
+    accounts = request.getfixturevalue("container")
+    if accounts is None:
         pytest.skip("not on this machine: a Docker engine")
-    return jetstream_backend(url)
+    return jetstream_backend(next(accounts))
 
 
 # --- appending -------------------------------------------------------------------------------------------
@@ -692,6 +694,43 @@ async def test_several_readers_do_not_disturb_each_other(log: EventLog) -> None:
     results = await asyncio.gather(*(read_all(log, first=first, last=last) for first, last in spans))
     for (first, last), entries in zip(spans, results, strict=True):
         assert sequences(entries) == list(range(first, last + 1))
+
+
+# --- positions and their epoch ---------------------------------------------------------------------------
+
+
+@over_every_log
+async def test_what_is_asked_of_the_epoch_of_now_is_answered(log: EventLog) -> None:
+    """As if no epoch had been named."""
+    await fill(log, numbered(3))
+    epoch = (await log.bounds("mars")).epoch
+    assert sequences(await read_all(log, first=2, last=9, epoch=epoch)) == [2, 3]
+    assert await read_batches(log, first=3, last=2, epoch=epoch) == []
+    assert sequences(await log.latest("mars", epoch=epoch)) == [3]
+    assert await log.seek("mars", 0, epoch=epoch) == 1
+    assert await log.seek("mars", 10**24, epoch=epoch) == 4
+
+
+@over_every_log
+async def test_what_is_asked_of_another_epoch_is_refused(log: EventLog) -> None:
+    """However little it asks for; the error names both epochs, and whoever names none gets what there is."""
+    await fill(log, numbered(3))
+    epoch = (await log.bounds("mars")).epoch
+    for asking in (
+        read_all(log, first=1, last=3, epoch="another"),
+        read_all(log, first=1, last=3, pattern="mars.od.>", epoch="another"),
+        read_all(log, first=50, last=99, epoch="another"),
+        read_all(log, first=3, last=2, epoch="another"),
+        log.latest("mars", epoch="another"),
+        log.latest("mars", pattern="mars.none.>", epoch="another"),
+        log.seek("mars", 0, epoch="another"),
+        log.seek("mars", 10**24, epoch="another"),
+        read_all(log, "diss", first=1, last=3, epoch="another"),
+        log.seek("diss", 0, epoch="another"),
+    ):
+        with pytest.raises(EpochChanged, match=f"another.*{epoch}|{epoch}.*another|diss|DISS"):
+            await asking
+    assert sequences(await read_all(log)) == [1, 2, 3]
 
 
 # --- the latest ------------------------------------------------------------------------------------------

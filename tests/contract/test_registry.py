@@ -35,12 +35,18 @@ from aviso_core.registry.base import (
     WritableRegistry,
     hash_of,
 )
+from aviso_core.registry.cluster_keys import ClusterKeys, KeysRefused
 from aviso_core.registry.folder import FolderRegistry, open_folder_registry
 from aviso_core.registry.jetstream.acknowledgements import (
     acknowledgement_bucket,
     open_jetstream_acknowledgements,
 )
 from aviso_core.registry.jetstream.bucket import Bucket, BucketRefused, Entry
+from aviso_core.registry.jetstream.cluster_keys import (
+    JetStreamClusterKeys,
+    cluster_keys_bucket,
+    open_jetstream_cluster_keys,
+)
 from aviso_core.registry.jetstream.registry import (
     JetStreamRegistry,
     open_jetstream_registry,
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from aviso_core.registry.cluster_keys import ReadClusterKeys
     from aviso_core.registry.follower import Follower
 
 _PATIENCE_SECONDS: Final = 25.0
@@ -928,6 +935,102 @@ def test_without_a_broker_nothing_is_written(tmp_path: Path) -> None:
     tell_of_broker(tmp_path, story)
 
 
+# --- the cluster's keys ----------------------------------------------------------------------------------
+
+CLUSTER_KEYS: Final = ClusterKeys(issuer="https://cluster", jwks=b'{"keys": [{"kty": "RSA", "kid": "one"}]}')
+OTHER_KEYS: Final = ClusterKeys(issuer="https://other", jwks=b'{"keys":[]}')
+
+
+@pytest.mark.parametrize("kind", ["memory", "folder"])
+def test_where_no_cluster_declares_there_are_no_keys_of_one(kind: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_from_settings(kind, tmp_path) as (process, _):
+            assert process.cluster_keys is None
+
+    asyncio.run(main())
+
+
+@asynccontextmanager
+async def open_cluster_keys(server: Server) -> AsyncIterator[tuple[JetStreamClusterKeys, ReadClusterKeys]]:
+    """Open the operator's side, and a service's as its settings lead there."""
+    async with (
+        asyncio.timeout(_PATIENCE_SECONDS),
+        open_connection(options(server.url)) as own,
+        open_jetstream_cluster_keys(own, cluster_keys_bucket(), is_owner=True) as operator,
+        opened(RegistrySettings(kind="jetstream"), server.url) as process,
+    ):
+        assert process.cluster_keys is not None
+        yield operator, process.cluster_keys
+
+
+def test_the_cluster_s_keys_reach_a_process_by_its_settings_alone(tmp_path: Path) -> None:
+    """None at first; then the last that were written, to the byte, whoever wrote them."""
+
+    async def main(server: Server) -> None:
+        async with open_cluster_keys(server) as (operator, read):
+            assert await read() is None
+            await operator.write(CLUSTER_KEYS)
+            assert await read() == CLUSTER_KEYS
+            async with open_cluster_keys(server) as (another, _):
+                await another.write(OTHER_KEYS)
+            assert await read() == OTHER_KEYS
+            async with open_connection(options(server.url)) as connection:
+                info = msgspec.json.decode(await connection.ask("STREAM.INFO.KV_aviso-keys"))
+            assert info["state"]["messages"] == info["config"]["max_msgs_per_subject"] == 1
+
+    with running_server(tmp_path) as server:
+        asyncio.run(main(server))
+
+
+@pytest.mark.parametrize(
+    ("issuer", "jwks"),
+    [
+        ("", CLUSTER_KEYS.jwks),
+        ("https://cluster", b""),
+        ("https://cluster", b"<html>Sign in</html>"),
+        ("https://cluster", b'{"kind":"Status","code":403}'),
+        ("https://cluster", b'{"keys":{}}'),
+        ("https://cluster", b'{"keys":[1]}'),
+        ("https://cluster", b'{"keys":[]} and more'),
+        ("https://cluster", b'{"keys":[' + b"[" * 100_000),
+    ],
+)
+def test_what_is_no_key_set_does_not_replace_one(issuer: str, jwks: bytes, tmp_path: Path) -> None:
+    async def main(server: Server) -> None:
+        async with open_cluster_keys(server) as (operator, read):
+            await operator.write(CLUSTER_KEYS)
+            with pytest.raises(KeysRefused):
+                await operator.write(ClusterKeys(issuer=issuer, jwks=jwks))
+            assert await read() == CLUSTER_KEYS
+
+    with running_server(tmp_path) as server:
+        asyncio.run(main(server))
+
+
+def test_keys_that_cannot_be_had_are_not_taken_for_none(tmp_path: Path) -> None:
+    """Where there is no bucket, and where what lies there is of another make."""
+
+    async def main(server: Server) -> None:
+        async with (
+            asyncio.timeout(_PATIENCE_SECONDS),
+            opened(RegistrySettings(kind="jetstream"), server.url) as process,
+        ):
+            assert process.cluster_keys is not None
+            with pytest.raises(Unavailable, match="there is no bucket 'aviso-keys'"):
+                await process.cluster_keys()
+            async with open_connection(options(server.url)) as own:
+                bucket = Bucket(own, cluster_keys_bucket(), is_owner=True)
+                await bucket.ensure()
+                await bucket.put("cluster", b"[1]", expected=None)
+                with pytest.raises(Unavailable, match="'aviso-keys' holds cannot be read by this build"):
+                    await process.cluster_keys()
+                await bucket.delete("cluster", expected=None)
+                assert await process.cluster_keys() is None
+
+    with running_server(tmp_path) as server:
+        asyncio.run(main(server))
+
+
 # --- buckets ---------------------------------------------------------------------------------------------
 
 
@@ -958,6 +1061,25 @@ def test_a_bucket_is_mended_where_it_differs(tmp_path: Path) -> None:
         assert entry.value == b"kept"
 
     tell_of_bucket(tmp_path, story)
+
+
+def test_a_broker_that_still_clears_away_is_asked_again_for_a_bucket(tmp_path: Path) -> None:
+    """It has no place for it as long as that lasts."""
+
+    async def main(server: Server) -> None:
+        place = tmp_path / "store" / "jetstream"
+        place.rename(tmp_path / "elsewhere")
+        place.write_text("")
+        async with asyncio.timeout(_PATIENCE_SECONDS), open_connection(options(server.url)) as connection:
+            bucket = Bucket(connection, schema_bucket(), is_owner=True)
+            making = asyncio.create_task(bucket.ensure())
+            await asyncio.to_thread(server.wait_logged, "Stream create failed")
+            place.unlink()
+            await making
+            assert (await bucket.state()).messages == 0
+
+    with running_server(tmp_path) as server:
+        asyncio.run(main(server))
 
 
 def test_a_bucket_that_the_broker_refuses_is_an_error_of_its_owner(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from aviso_core.eventlog.base import Record
-from support.event_logs import asynchronous, payloads, read_all, remove_all_streams
+from support.event_logs import asynchronous, payloads, read_all
 from support.nats import running_server
 from support.recordings import GUARDED, token
 from support.services import IN_MEMORY
@@ -42,9 +42,10 @@ CONFIGURATION: Final[dict[str, Any]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[str]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path / "broker") as server:
         yield server.url
 
 
@@ -54,7 +55,6 @@ def backend(request: pytest.FixtureRequest) -> Mapping[str, Any]:
     if request.param == "memory":
         return IN_MEMORY
     url = request.getfixturevalue("broker")
-    asyncio.run(remove_all_streams(url))
     return on_broker(url)
 
 

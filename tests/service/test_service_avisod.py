@@ -144,6 +144,25 @@ def test_a_signal_stops_the_service_in_good_order(number: signal.Signals, tmp_pa
         assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_a_service_that_waits_for_its_broker(number: signal.Signals, tmp_path: Path) -> None:
+    """One that takes connections and says nothing is waited for far longer than anybody at a keyboard would."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        broker = f"nats://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [str(SCRIPT), "serve", "--port", "0", "--log", broker],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+        )
+        with process:
+            connection, _ = silent.accept()
+            with connection:
+                process.send_signal(number)
+                assert process.wait(15) == 0
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

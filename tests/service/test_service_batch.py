@@ -320,6 +320,9 @@ async def test_a_single_notification_has_an_id_of_its_own_too() -> None:
         bad = await subject.service.notify(record(), headers={"Idempotency-Key": "x" * 129})
         assert (bad.status, bad.json["code"]) == (400, "INVALID_NOTIFICATION_REQUEST")
         assert bad.json["message"].startswith("Idempotency-Key must be 1 to 128")
+        twice = [("Idempotency-Key", "one"), ("Idempotency-Key", "two")]
+        both = await subject.service.client.post("/api/v1/notification", json=record(), headers=twice)
+        assert (both.status_code, both.json()["message"]) == (400, "Idempotency-Key is there twice: send one")
         assert len(await subject.stored()) == 1
 
 
@@ -396,6 +399,13 @@ WHOLE: Final[dict[str, tuple[bytes, dict[str, str], int, str, str]]] = {
     "no content type": (b"[]", {"Content-Type": ""}, 415, "UNSUPPORTED_MEDIA_TYPE", "Content-Type must be"),
     "one CloudEvent": (
         b"[]", {"Content-Type": "application/cloudevents+json"}, 415, "UNSUPPORTED_MEDIA_TYPE", "Content-Type must be",
+    ),
+    "two codings in two lines": (
+        gzip.compress(gzip.compress(b"[]")),
+        {"Content-Encoding": "gzip", "content-encoding": "gzip"},
+        415,
+        "UNSUPPORTED_MEDIA_TYPE",
+        "must be gzip or zstd",
     ),
     "unknown coding": (b"[]", {"Content-Encoding": "br"}, 415, "UNSUPPORTED_MEDIA_TYPE", "must be gzip or zstd"),
 }  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from support.event_logs import asynchronous, remove_all_streams
+from support.event_logs import asynchronous
 from support.nats import running_server
 from support.recordings import GUARDED, token
 from support.services import IN_MEMORY
@@ -15,6 +14,7 @@ from support.stored import running_with_log, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from support.services import Answered, Service
 
@@ -39,9 +39,10 @@ ANNOUNCED: Final = {
 TAKEN_BACK: Final = {"event_type": "storms", "identifier": KEY}
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[str]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path / "broker") as server:
         yield server.url
 
 
@@ -51,7 +52,6 @@ def backend(request: pytest.FixtureRequest) -> Mapping[str, Any]:
     if request.param == "memory":
         return IN_MEMORY
     url = request.getfixturevalue("broker")
-    asyncio.run(remove_all_streams(url))
     return {"kind": "jetstream", "jetstream": {"nats_url": url, "storage_type": "memory"}}
 
 

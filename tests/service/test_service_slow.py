@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from aviso_http.asgi import Receive, Scope, Send
 
-PATIENCE: Final = Patience(head=0.2, drain=0.1)
+PATIENCE: Final = Patience(head=0.2, unread=0.2, drain=0.1)
 BODY_SECONDS: Final = 0.2
 GOOD: Final = request("POST", "/", body=b"abc")
 TOO_SLOW: Final = b"the body of the request did not arrive in time"
@@ -146,3 +146,22 @@ async def test_a_body_that_comes_in_time_is_taken_however_it_is_cut() -> None:
     async with connections(GOOD[:-3]) as (connection,):
         await connection.drip(b"abc")
         assert await connection.answer() == (200, b"abc")
+
+
+@asynchronous
+async def test_who_reads_nothing_of_its_answer_is_let_go_of() -> None:
+    """More than the buffers on the way hold waits for it, and then neither the answer nor the connection does."""
+    left = asyncio.Event()
+
+    async def much(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send_answer(send, Answer(200, bytes(64 * 1024 * 1024)), is_last=False)
+        assert (await receive())["type"] == "http.disconnect"
+        left.set()
+
+    async with open_server(much, host=HOST, port=0, draining=Draining(), patience=PATIENCE) as server:
+        _, writer = await asyncio.open_connection(HOST, server.port)
+        writer.write(request("GET", "/"))
+        async with asyncio.timeout(15):
+            await left.wait()
+        writer.close()

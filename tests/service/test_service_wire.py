@@ -136,6 +136,10 @@ def test_a_request_is_answered_whatever_comes_behind_it(port: int, data: bytes, 
 # --- what is unusual and right ---------------------------------------------------------------------------
 
 IN_CHUNKS: Final = request("POST", PATH, CHUNKED)
+# Common clients say this with every request over a plain connection.
+WISHING: Final = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: x")
+WISH: Final = request("GET", "/health", "Connection: Upgrade", "Upgrade: websocket")
+WISH_WITH_BODY: Final = request("POST", PATH, *WISHING, LENGTH)
 UNUSUAL: Final = {
     "two requests at once": (GOOD + HEALTH, [200, 200]),
     "fifty requests at once": (GOOD * 50, [200] * 50),
@@ -159,14 +163,18 @@ UNUSUAL: Final = {
     "a path with dots": (request("GET", "/api/../health"), [404]),
     "a path with encoded dots": (request("GET", "/static/%2e%2e%2f%2e%2e/etc/passwd"), [404]),
     "a path with two slashes": (request("GET", "//health"), [404]),
-    "a wish for another protocol": (
-        request("GET", "/health", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: x"),
-        [200],
-    ),
+    "a wish for another protocol": (request("GET", "/health", *WISHING), [200]),
     "a wish for a socket": (
         request("GET", "/health", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"),
         [200],
     ),
+    "wishes for a socket at once": (WISH * 3 + HEALTH, [200] * 4),
+    "a wish for another protocol and a body": (WISH_WITH_BODY + BODY, [200]),
+    "a wish for another protocol and chunks": (
+        request("POST", PATH, *WISHING, CHUNKED) + chunk(BODY) + LAST,
+        [200],
+    ),
+    "wishes with bodies at once": ((WISH_WITH_BODY + BODY) * 3 + HEALTH, [200] * 4),
     "a thousand headers": (request("GET", "/health", *(f"X-{n}: y" for n in range(1000))), [200]),
     "a large head": (request("GET", "/health", f"X: {'y' * (MOST_HEAD - 100)}"), [200]),
     "large bodies at once": (request("POST", PATH, body=BODY.ljust(150_000)) * 3 + HEALTH, [200] * 4),
@@ -193,6 +201,32 @@ def test_what_stands_behind_a_body_is_no_header(port: int) -> None:
         assert wire.response().status == 400
         wire.send(IN_CHUNKS + chunk(BODY) + f"0\r\n{line}\r\n\r\n".encode())
         assert wire.response().status == 200
+
+
+WIPE: Final = request("DELETE", "/api/v1/admin/wipe/all")
+
+
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [(f"Content-Length: {len(WIPE)}", WIPE), (CHUNKED, chunk(WIPE) + LAST)],
+    ids=["a length", "chunks"],
+)
+def test_the_body_of_a_wish_for_another_protocol_is_no_request(port: int, line: str, body: bytes) -> None:
+    """However late it comes: whoever checks requests on the way has taken it for a body."""
+    with Wire(port) as wire:
+        wire.send(request("POST", "/nowhere", *WISHING, line))
+        assert wire.response().status == 404
+        wire.send(body)
+        wire.send(HEALTH)
+        assert wire.response().json == {"status": "ok"}
+
+
+def test_nothing_is_read_behind_a_wish_for_a_tunnel(port: int) -> None:
+    """It is refused, and what was meant for its other end is no request of anybody's."""
+    with Wire(port) as wire:
+        wire.send(request("CONNECT", "/health") + HEALTH)
+        (answer,) = wire.responses_until_closed()
+    assert answer.status == 405
 
 
 def test_who_asks_whether_to_go_on_is_told_so(port: int) -> None:
@@ -278,6 +312,16 @@ def test_a_body_of_more_than_256_kib_is_refused(port: int, head: bytes, body: by
     assert answer.header("x-request-id") is not None
     assert answer.body == b"payload reached size limit"
     answers_on(port)
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nowhere", 404), ("/health", 405)])
+def test_who_sends_much_to_no_use_is_answered_all_the_same(port: int, path: str, status: int) -> None:
+    """Also where the connection ends with the answer: closing it over unread bytes would take the answer along."""
+    with Wire(port) as wire:
+        wire.send_all_or_fail(request("POST", path, "Connection: close", body=bytes(8 * 1024 * 1024)))
+        (answer,) = wire.responses_until_closed()
+    assert answer.status == status
+    assert answer.closes
 
 
 @pytest.mark.parametrize("in_chunks", [False, True])

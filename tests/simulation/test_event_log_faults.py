@@ -35,7 +35,6 @@ from support.event_logs import (
     payloads,
     read_all,
     record,
-    remove_all_streams,
     sequences,
     take,
 )
@@ -55,30 +54,18 @@ SERVER_IS_AWAY_SECONDS: Final = 2.0
 CUTS: Final = (1, 5, *([40] if os.environ.get("AVISO_LONG_TESTS") else []))
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
-def server(running: Server) -> Server:
-    """Return a broker that has no streams."""
-    asyncio.run(remove_all_streams(running.url))
-    return running
-
-
-@pytest.fixture(scope="module")
-def running_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Run three brokers for one test."""
+    with running_cluster(tmp_path) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def cluster(running_three: Cluster) -> Cluster:
-    """Return three brokers that have no streams."""
-    asyncio.run(remove_all_streams(running_three.servers[0].url))
-    return running_three
 
 
 @asynccontextmanager

@@ -33,16 +33,22 @@ _IMAGE: Final = "aviso-tests-nats"
 _DOCKERFILE: Final = b"""\
 FROM scratch
 COPY nats-server /nats-server
-ENTRYPOINT ["/nats-server", "--jetstream", "--store_dir", "/store"]
+COPY nats.conf /nats.conf
+ENTRYPOINT ["/nats-server", "--config", "/nats.conf"]
 """
+# More than any module has tests: each is given one of its own, for streams of other accounts are in nobody's way.
+_ACCOUNTS: Final = 1000
 _PORT: Final = 4222
 _SOCKET_FILE: Final = "unix://"
 _DEFAULT_SOCKET: Final = f"{_SOCKET_FILE}/var/run/docker.sock"
 
 
 @contextmanager
-def running_container() -> Iterator[str | None]:
-    """Run the same server in a container and say where clients connect; None where no Docker engine answers."""
+def running_container() -> Iterator[Iterator[str] | None]:
+    """Run the same server in a container; None where no Docker engine answers.
+
+    What comes are addresses of it for clients, each with an account of its own, in which nothing was ever stored.
+    """
     engine = _answering_engine()
     if engine is None:
         yield None
@@ -52,7 +58,8 @@ def running_container() -> Iterator[str | None]:
         has_network = bool(engine.networks.list(names=["bridge"]))
     testcontainers_config.ryuk_disabled = True
     with _container(has_network).waiting_for(LogMessageWaitStrategy(SERVER_IS_READY)) as container:
-        yield _published_url(container) if has_network else _own_url(container)
+        address = _published_address(container) if has_network else _own_address(container)
+        yield (f"nats://{user}:{user}@{address}" for user in _users())
 
 
 def _answering_engine() -> docker.DockerClient | None:
@@ -80,23 +87,40 @@ def _container(has_network: bool) -> DockerContainer:
     return container.with_kwargs(network_mode="host").with_command("--addr 127.0.0.1 --port -1")
 
 
-def _published_url(container: DockerContainer) -> str:
-    return f"nats://{container.get_container_host_ip()}:{container.get_exposed_port(_PORT)}"
+def _users() -> list[str]:
+    return [f"u{number}" for number in range(_ACCOUNTS)]
 
 
-def _own_url(container: DockerContainer) -> str:
+def accounts_configuration(store: str) -> str:
+    """Return the configuration of a server that keeps its streams in a folder, with an account for each user."""
+    accounts = "\n".join(
+        f"  {user}: {{ jetstream: enabled, users: [{{ user: {user}, password: {user} }}] }}"
+        for user in _users()
+    )
+    return f'jetstream {{ store_dir: "{store}" }}\naccounts {{\n{accounts}\n}}\n'
+
+
+def _published_address(container: DockerContainer) -> str:
+    return f"{container.get_container_host_ip()}:{container.get_exposed_port(_PORT)}"
+
+
+def _own_address(container: DockerContainer) -> str:
     _, said = container.get_logs()
     listening = re.search(CLIENTS_CONNECT_AT, said.decode())
     assert listening, "a server that is ready has said where it listens"
-    return f"nats://127.0.0.1:{listening[1]}"
+    return f"127.0.0.1:{listening[1]}"
 
 
 def _build_context() -> io.BytesIO:
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         archive.add(server_program(), "nats-server")
-        dockerfile = tarfile.TarInfo("Dockerfile")
-        dockerfile.size = len(_DOCKERFILE)
-        archive.addfile(dockerfile, io.BytesIO(_DOCKERFILE))
+        for name, content in (
+            ("Dockerfile", _DOCKERFILE),
+            ("nats.conf", accounts_configuration("/store").encode()),
+        ):
+            described = tarfile.TarInfo(name)
+            described.size = len(content)
+            archive.addfile(described, io.BytesIO(content))
     context.seek(0)
     return context

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import nats
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.errors import ServiceUnavailableError
 
 from aviso_core.errors import Unavailable
 from aviso_core.eventlog.base import Appended, AppendFailed
@@ -21,11 +22,15 @@ from support.event_logs import record
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from nats.aio.msg import Msg
+    from nats.js import JetStreamContext
+
     from aviso_core.eventlog.base import EventLog, Record
 
 _BASE: Final = "mars"
 # So many records are handed over in one call by the producer that does.
 _CALL: Final = 50
+_PAUSE_SECONDS: Final = 0.1
 
 
 class Acknowledged:
@@ -164,11 +169,20 @@ async def stored(*urls: str) -> dict[int, bytes]:
         consumer = await stream.pull_subscribe("", stream=_BASE.upper(), config=config)
         found: dict[int, bytes] = {}
         while len(found) < count:
-            for message in await consumer.fetch(min(1000, count - len(found)), timeout=5):
+            for message in await _fetch(consumer, min(1000, count - len(found))):
                 found[message.metadata.sequence.stream] = message.data
         return found
     finally:
         await client.close()
+
+
+async def _fetch(consumer: JetStreamContext.PullSubscription, count: int) -> list[Msg]:
+    """Return the next entries, once the consumer has a leader: it is told to be there before it has one."""
+    while True:
+        try:
+            return await consumer.fetch(count, timeout=5)
+        except ServiceUnavailableError:
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def check(story: Story, truth: dict[int, bytes]) -> None:

@@ -13,9 +13,10 @@ import re
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import httpx
 
@@ -164,39 +165,50 @@ def running_program(
         env={**os.environ, **(environ or {})},
         cwd=folder,
     )
-    with output.open("wb") as sink:
-        port = _port_of(process, sink)
-        rest = threading.Thread(target=_copy, args=(process, sink))
-        rest.start()
+    port: Future[int] = Future()
+    reader = threading.Thread(target=_read_log, args=(process, output, port))
+    reader.start()
+    try:
+        yield Program(process, _port_of(process, output, port), output)
+    finally:
+        if process.poll() is None:
+            process.terminate()
         try:
-            yield Program(process, port, output)
+            process.wait(timeout=_ENDS_WITHIN_SECONDS)
         finally:
-            if process.poll() is None:
-                process.terminate()
-            process.wait(timeout=30)
-            rest.join()
+            process.kill()
+            reader.join()
 
 
 _LISTENS: Final = re.compile(rb'"event.name":"startup.server.listening".*?"port":(\d+)')
+_STARTS_WITHIN_SECONDS: Final = 30.0
+_ENDS_WITHIN_SECONDS: Final = 30.0
 
 
-def _port_of(process: subprocess.Popen[bytes], sink: BinaryIO) -> int:
+def _port_of(process: subprocess.Popen[bytes], output: Path, port: Future[int]) -> int:
     """Return the port of a process as soon as its log tells it."""
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        sink.write(line)
-        said.append(line.decode())
-        found = _LISTENS.search(line)
-        if found is not None:
-            return int(found[1])
-    process.wait(timeout=30)
-    raise AssertionError("".join(said))
+    try:
+        return port.result(_STARTS_WITHIN_SECONDS)
+    except EOFError:
+        process.wait(timeout=_ENDS_WITHIN_SECONDS)
+        raise AssertionError(output.read_text()) from None
+    except TimeoutError:
+        told = "".join(output.read_text().splitlines(keepends=True)[-20:])
+        raise AssertionError(
+            f"its log has not told within {_STARTS_WITHIN_SECONDS:.0f} s that it listens, which is a record of the "
+            f"level info; it ends with:\n{told}"
+        ) from None
 
 
-def _copy(process: subprocess.Popen[bytes], sink: BinaryIO) -> None:
+def _read_log(process: subprocess.Popen[bytes], output: Path, port: Future[int]) -> None:
+    """Copy what a process says into a file, and look for its port in it."""
     assert process.stdout is not None
-    with process.stdout as output:
-        for line in output:
+    with process.stdout as said, output.open("wb") as sink:
+        for line in said:
             sink.write(line)
             sink.flush()
+            found = None if port.done() else _LISTENS.search(line)
+            if found is not None:
+                port.set_result(int(found[1]))
+    if not port.done():
+        port.set_exception(EOFError())

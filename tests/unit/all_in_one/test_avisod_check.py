@@ -263,6 +263,11 @@ def test_no_finding_shows_a_secret(tmp_path: Path) -> None:
             "x.yaml:2: is neither an EventSchema manifest nor a configuration: its keys are hello",
         ),
         (b"{}", "x.yaml:1: is neither an EventSchema manifest nor a configuration: it is empty"),
+        (b"", "x.yaml:1: is neither an EventSchema manifest nor a configuration: it holds nothing"),
+        (
+            b"# one day\n---\n",
+            "x.yaml:1: is neither an EventSchema manifest nor a configuration: it holds nothing",
+        ),
         (
             b"application: {}\n---\napplication: {}\n",
             "x.yaml:1: is a configuration in a file with other documents",

@@ -29,7 +29,6 @@ from support.event_logs import (
     payloads,
     read_all,
     record,
-    remove_all_streams,
     sequences,
     take,
 )
@@ -42,17 +41,11 @@ if TYPE_CHECKING:
 SMALL_PAYLOAD: Final = 50_000
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
-        yield server
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    """Return a broker that has no streams."""
-    asyncio.run(remove_all_streams(running.url))
-    return running
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path) as server:
+        yield server
 
 
 # --- what is left behind ---------------------------------------------------------------------------------

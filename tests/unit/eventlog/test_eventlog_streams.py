@@ -10,7 +10,16 @@ import msgspec
 import nats
 import pytest
 
-from aviso_core.eventlog.base import Appended, AppendFailed, StreamMissing, StreamRefused, Unsupported
+from aviso_core.broker.connection import open_connection
+from aviso_core.eventlog.base import (
+    Appended,
+    AppendFailed,
+    EpochChanged,
+    StreamMissing,
+    StreamRefused,
+    Unsupported,
+)
+from aviso_core.eventlog.jetstream.entries import find_entry, find_last_entry
 from aviso_core.eventlog.jetstream.log import open_jetstream_log
 from aviso_core.schema.model import Storage
 from aviso_core.schema.stream import StreamConfiguration, StreamDefaults, stream_of_base
@@ -24,27 +33,24 @@ from support.event_logs import (
     options,
     read_all,
     record,
-    remove_all_streams,
+    sequences,
 )
 from support.nats import Server, open_link, running_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from aviso_core.eventlog.jetstream.log import JetStreamLog
 
 MARS: Final = keep_all("mars")
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("nats")) as server:
-        yield server
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    """Return a broker that has no streams."""
-    asyncio.run(remove_all_streams(running.url))
-    return running
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Run a broker for one test: one that has removed streams may bring their entries back under the same names."""
+    with running_server(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture
@@ -197,6 +203,19 @@ async def test_the_case_of_subjects_is_not_drift(url: str) -> None:
             "Mars.a.2",
         ]
     assert updates == []
+
+
+@asynchronous
+async def test_an_age_below_a_second_is_not_taken_for_none(url: str) -> None:
+    """A stream that forgets after half a second is not one that keeps for ever; what is refused names the half."""
+    half = 5 * 10**8
+    await make_stream(url, subjects=["mars.>"], max_age=half, duplicate_window=half)
+    async with open_owning_log(url, wanted=lambda _: msgspec.structs.replace(MARS, replicas=3)) as log:
+        with pytest.raises(StreamRefused, match=r"max_age_seconds: 0\.5 → 0;"):
+            await log.bounds("mars")
+    await bind(url, MARS)
+    mended = await configuration(url)
+    assert (mended["max_age"], mended["duplicate_window"]) == (0, 120 * 10**9)
 
 
 # --- refused ---------------------------------------------------------------------------------------------
@@ -362,10 +381,90 @@ async def test_a_removed_stream_is_made_again_by_its_owner(url: str) -> None:
         await ask_broker(url, "STREAM.DELETE.MARS")
         bounds = await log.bounds("mars")
         assert (bounds.last, bounds.epoch == epoch) == (0, False)
+
+
+@asynchronous
+async def test_a_removed_stream_is_made_again_by_whoever_writes_or_reads_next(url: str) -> None:
+    """Each by its own first call; one that reads may find that it is gone before it makes it."""
+    bases = ("one", "several", "batch", "read")
+    async with open_owning_log(url) as log:
+        for base in bases:
+            await fill(log, numbered(3, f"{base}.a"), base)
+            await ask_broker(url, f"STREAM.DELETE.{base.upper()}")
+        assert await log.append("one", record("one.a")) == Appended(1)
+        assert await fill(log, numbered(2, "several.a"), "several") == [1, 2]
+        batch = [record("batch.a"), record("batch.a")]
+        assert await log.append_atomically("batch", batch) == [Appended(1), Appended(2)]
+        with pytest.raises(StreamMissing):
+            await read_all(log, "read", last=9)
+        assert await read_all(log, "read", last=9) == []
+
+
+@asynchronous
+async def test_positions_of_a_stream_that_somebody_made_again_are_refused(url: str) -> None:
+    """By the very next call, without asking for the bounds in between; it looks at the stream itself after that."""
+
+    async def ask(log: JetStreamLog, what: str, base: str, epoch: str | None = None) -> list[int]:
+        if what == "read":
+            return sequences(await read_all(log, base, first=1, last=9, epoch=epoch))
+        if what == "latest":
+            return sequences(await log.latest(base, epoch=epoch))
+        return [await log.seek(base, 0, epoch=epoch)]
+
+    async with open_owning_log(url) as log:
+        for what in ("read", "latest", "seek"):
+            await fill(log, numbered(5, f"{what}.a"), what)
+            epoch = (await log.bounds(what)).epoch
+            name = what.upper()
+            await ask_broker(url, f"STREAM.DELETE.{name}")
+            await make_stream(url, name, subjects=[f"{what}.>"], max_msgs=5)
+            async with open_jetstream_log(options(url)) as other:
+                await fill(other, numbered(3, f"{what}.b"), what)
+            with pytest.raises(EpochChanged, match=f"'{name}'.*{epoch}"):
+                await ask(log, what, what, epoch)
+            assert await ask(log, what, what) == {"read": [1, 2, 3], "latest": [3], "seek": [1]}[what]
+            assert (await configuration(url, name))["max_msgs"] == -1
+
+
+@asynchronous
+async def test_positions_of_a_stream_that_is_gone_are_refused(url: str) -> None:
+    """Also where nobody here may make it again; without an epoch it is missing."""
+    await make_stream(url, subjects=["mars.>"])
+    async with open_jetstream_log(options(url)) as log:
+        await fill(log, numbered(3))
+        epoch = (await log.bounds("mars")).epoch
         await ask_broker(url, "STREAM.DELETE.MARS")
-        assert await log.append("mars", record()) == Appended(1)
-        await ask_broker(url, "STREAM.DELETE.MARS")
-        assert await log.append_atomically("mars", [record(), record()]) == [Appended(1), Appended(2)]
+        for _ in range(2):
+            for asking in (
+                read_all(log, last=9, epoch=epoch),
+                log.latest("mars", epoch=epoch),
+                log.seek("mars", 0, epoch=epoch),
+            ):
+                with pytest.raises(EpochChanged, match="none any more"):
+                    await asking
+            for asking in (read_all(log, last=9), log.latest("mars"), log.seek("mars", 0)):
+                with pytest.raises(StreamMissing):
+                    await asking
+
+
+@pytest.mark.parametrize("is_left", [False, True], ids=["for a moment", "for good"])
+@asynchronous
+async def test_a_broker_that_still_clears_away_is_asked_again(
+    is_left: bool, server: Server, tmp_path: Path
+) -> None:
+    """It has no place for a new stream as long as that lasts; one that never has is an error, with its words."""
+    place = tmp_path / "store" / "jetstream"
+    place.rename(tmp_path / "elsewhere")
+    place.write_text("")
+    async with open_owning_log(server.url) as log:
+        asking = asyncio.ensure_future(log.append("mars", record()))
+        await asyncio.to_thread(server.wait_logged, "Stream create failed")
+        if is_left:
+            with pytest.raises(StreamRefused, match="'MARS': error creating store"):
+                await asking
+        else:
+            place.unlink()
+            assert await asking == Appended(1)
 
 
 @asynchronous
@@ -413,6 +512,35 @@ async def test_nothing_is_removed_from_streams_that_are_not_ours(url: str) -> No
             assert not await log.delete(name, 1)
     for name in foreign:
         assert (await ask_broker(url, f"STREAM.INFO.{name}"))["state"]["messages"] == 1, name
+
+
+@asynchronous
+async def test_a_stream_that_refuses_does_not_keep_the_others_from_being_wiped(url: str) -> None:
+    """Which ones did, and why, is told in the end."""
+    bases = ("alpha", "beta", "gamma", "delta")
+    for base in bases:
+        await make_stream(url, base.upper(), subjects=[f"{base}.>"], deny_purge=base in ("alpha", "gamma"))
+    async with open_jetstream_log(options(url)) as log:
+        for base in bases:
+            await log.append(base, record(f"{base}.a"))
+        with pytest.raises(
+            StreamRefused, match=r"'ALPHA': .*purge not permitted.*'GAMMA': .*purge"
+        ) as refused:
+            await log.wipe_all()
+        assert "BETA" not in str(refused.value)
+        assert [(await log.bounds(base)).messages for base in bases] == [1, 0, 1, 0]
+
+
+@asynchronous
+async def test_an_entry_that_cannot_be_looked_at_is_not_told_to_be_missing(url: str) -> None:
+    """Only the broker's word that there is none says so, or that there is no stream."""
+    await make_stream(url, subjects=["mars.>"])
+    async with open_connection(options(url)) as connection:
+        assert await find_entry(connection, "mars", 1) is None
+        assert await find_last_entry(connection, "mars", "mars.a") is None
+        assert await find_entry(connection, "diss", 1) is None
+        with pytest.raises(StreamRefused, match="'MARS': bad request"):
+            await find_entry(connection, "mars", 0)
 
 
 @asynchronous

@@ -44,8 +44,16 @@ def test_another_origin_may_not() -> None:
     """Not when it asks, and not when it does not ask."""
     rule = CrossOrigin(Cors(allowed_origins=(PORTAL.decode(),)))
     assert rule.preflight("OPTIONS", asking(OTHER), b"POST") is None
-    assert rule.lines(OTHER) == []
-    assert rule.lines(None) == []
+    assert b"access-control-allow-origin" not in dict(rule.lines(OTHER))
+
+
+@pytest.mark.parametrize("origins", [(PORTAL.decode(),), ("*",)])
+@pytest.mark.parametrize("origin", [PORTAL, OTHER, None])
+def test_a_cache_keeps_the_answers_to_different_origins_apart(
+    origins: tuple[str, ...], origin: bytes | None
+) -> None:
+    """Also what was answered to nobody's page, which would not be allowed to read it."""
+    assert dict(CrossOrigin(Cors(allowed_origins=origins)).lines(origin))[b"vary"] == b"Origin"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -122,6 +122,7 @@ def each(names: str, value: object, reason: str) -> list[tuple[dict[str, object]
 
 
 BAD_ATTRIBUTES: Final[list[tuple[dict[str, object], str, str]]] = [
+    ({"operation": "delete"}, "operation", "DELETE /api/v1/notification"),
     ({"specversion": "0.3"}, "specversion", "must be '1.0', got '0.3'"),
     *each("specversion id source type data", LEFT_OUT, "is missing"),
     *each("specversion id source type", "", "cannot be empty"),

@@ -138,7 +138,7 @@ def test_the_merge_key_brings_what_is_not_there(merging: str, merged: object) ->
     [
         (b"a: 1\nb: c: d\n", "config.yaml, line 2: is not YAML: mapping values are not allowed"),
         (b"a: 1\n\tb: 2\n", "config.yaml, line 2: is not YAML: "),
-        (b"a: [1, 2\nb: 3\n", "config.yaml, line 2: is not YAML: "),
+        (b"a: [1, 2\nb: 3\n", "config.yaml, line 2: is not YAML: did not find expected ',' or ']'"),
         (b"a: 'open\n", "config.yaml, line 2: is not YAML: "),
         (b"a: 1\nb: \xff\n", "config.yaml, line 2: is not UTF-8 text"),
         ("ä: 1\n".encode("latin-1"), "config.yaml, line 1: is not UTF-8 text"),

@@ -98,13 +98,15 @@ def test_what_lies_in_the_folder_is_served_at_once(tmp_path: Path) -> None:
     """Without waiting for anything to settle: there is nothing to keep yet."""
     write(tmp_path / "all.yaml", "storms", "buoys")
     write(tmp_path / "runs.json", "runs")
+    write(tmp_path / "Winds.YAML", "winds")
+    write(tmp_path / "Tides.Json", "tides")
     write(tmp_path / ".hidden.yaml", "hidden")
     write(tmp_path / "notes.txt", "notes")
     (tmp_path / "folder.yaml").mkdir()
 
     async def story(followed: Followed) -> None:
         assert followed.follower.is_loaded
-        assert set(followed.served) == {"storms", "buoys", "runs"}
+        assert set(followed.served) == {"storms", "buoys", "runs", "winds", "tides"}
         assert len(followed.changes) == 1
 
     run(tmp_path, story)

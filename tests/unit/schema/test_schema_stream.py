@@ -119,6 +119,8 @@ def test_differences_are_of_meaning_and_tell_what_they_cost(
         ("max_messages", 5, -1, False),
         ("max_age_seconds", 0, 60, True),
         ("max_age_seconds", 60, 0, False),
+        ("max_age_seconds", 0.5, 60, False),
+        ("max_age_seconds", 60, 0.5, True),
         ("max_bytes", 100, 99, True),
         ("retention", "limits", "interest", True),
     ],

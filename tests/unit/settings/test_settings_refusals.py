@@ -439,6 +439,15 @@ def test_tracing_needs_a_share_and_no_empty_address(key: str, value: object, tol
         ("watch_endpoint.max_historical_notifications", True),
         ("watch_endpoint.replay_batch_delay_ms", False),
         ("watch_endpoint.concurrent_notification_processing", False),
+        ("streams.max_waiting_bytes", True),
+        ("streams.send_buffer_bytes", True),
+        ("streams.stalled_seconds", True),
+        ("streams.max_streams", True),
+        ("streams.max_streams_per_user", False),
+        ("streams.max_streams_per_address", False),
+        ("streams.trusted_proxy_hops", False),
+        ("streams.lifetime_jitter_percent", False),
+        ("streams.drain_seconds", False),
         ("ingest.batch_max_records", True),
         ("ingest.batch_max_bytes", True),
         ("ingest.max_bytes_in_flight", True),
@@ -456,6 +465,13 @@ def test_tracing_needs_a_share_and_no_empty_address(key: str, value: object, tol
 )
 def test_zero_is_refused_where_it_would_stop_everything(path: str, refused: bool) -> None:
     assert _told({path: 0}) == ([(path, "must be greater than zero")] if refused else [])
+
+
+@pytest.mark.parametrize(("percent", "refused"), [(0, False), (100, False), (101, True)])
+def test_a_stream_lasts_longer_than_nothing(percent: int, refused: bool) -> None:
+    """By more than all of it no lifetime can be cut."""
+    path = "streams.lifetime_jitter_percent"
+    assert _told({path: percent}) == ([(path, "must be from 0 to 100")] if refused else [])
 
 
 # --- ECPDS -----------------------------------------------------------------------------------------------

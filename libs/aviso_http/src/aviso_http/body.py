@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 LARGEST_NOTIFICATION: Final = 262_144
 _READING_SECONDS: Final = 30.0
 _LINGERING_SECONDS: Final = 2.0
-_LINGERING_BYTES: Final = 4 * 1024 * 1024
+# Twice the largest body that any route takes by default.
+_LINGERING_BYTES: Final = 16 * 1024 * 1024
 
 
 class BodyTooLarge(AvisoError):
@@ -56,6 +57,12 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
         if key == name:
             return value
     return None
+
+
+def whole_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """Return the value of a header that is a list, which may stand in several lines."""
+    values = [value for key, value in headers if key == name]
+    return b", ".join(values) if values else None
 
 
 def announced_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
@@ -111,6 +118,11 @@ async def refuse_body(
     if answer is None:
         status = 413 if isinstance(error, BodyTooLarge) else 408
         answer = text_answer(status, error.message, CLOSE)
+    await send_unread(answer, receive, send)
+
+
+async def send_unread(answer: Answer, receive: Receive, send: Send) -> None:
+    """Answer a request whose body nobody wants, and drop what comes of it for a moment."""
     await send_answer(send, answer, is_last=False)
     await _drop_what_comes(receive)
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _ALLOW_ORIGIN: Final = b"access-control-allow-origin"
 _EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-ID, Retry-After, ETag")
+# Also of answers to nobody's page: a cache must not give them to one that may.
+_VARY: Final = (b"vary", b"Origin")
 _REMEMBERED_SECONDS: Final = b"600"
 
 
@@ -53,18 +55,16 @@ class CrossOrigin:
 
     def lines(self, origin: bytes | None) -> list[HeaderLine]:
         """Return the headers that an answer to a page of that origin has."""
-        if origin is None or not self._is_allowed(origin):
+        if self.is_off:
             return []
+        if origin is None or not self._is_allowed(origin):
+            return [_VARY]
         if self._all and not self._with_credentials:
-            return [(_ALLOW_ORIGIN, b"*"), _EXPOSED]
-        lines = [(_ALLOW_ORIGIN, origin), (b"vary", b"Origin"), _EXPOSED]
+            return [(_ALLOW_ORIGIN, b"*"), _VARY, _EXPOSED]
+        lines = [(_ALLOW_ORIGIN, origin), _VARY, _EXPOSED]
         if self._with_credentials:
             lines.append((b"access-control-allow-credentials", b"true"))
         return lines
-
-    def replaces(self, name: bytes) -> bool:
-        """Tell whether a header of an answer gives way to ours."""
-        return name == _ALLOW_ORIGIN
 
     def _is_allowed(self, origin: bytes | None) -> bool:
         return origin is not None and (self._all or origin in self._origins)

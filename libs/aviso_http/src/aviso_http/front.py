@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from aviso_core.errors import AccessRefused
 from aviso_http.access.header import authorization_of
 from aviso_http.answers import CLOSE, Answer, HeaderLine, send_answer
-from aviso_http.body import ClientGone, header
+from aviso_http.body import ClientGone, header, send_unread
 from aviso_http.problems import Endpoint, internal_error
 from aviso_http.records.context import RequestContext, request_context
 from aviso_http.records.log import Log
@@ -120,9 +120,8 @@ class Front:
                 await self._identify(scope)
             except AccessRefused as refusal:
                 log.warning("auth.middleware.request.denied", refusal.message, route=reply.template)
-                return await send_answer(
-                    reply, self._problems.answer(refusal, Endpoint.NOTIFICATION, reply.request_id)
-                )
+                answer = self._problems.answer(refusal, Endpoint.NOTIFICATION, reply.request_id)
+                return await send_unread(answer, receive, reply)
         return await self._dispatch(route, scope, receive, reply)
 
     async def _identify(self, scope: Scope) -> None:
@@ -137,10 +136,10 @@ class Front:
 
     async def _dispatch(self, route: Route | None, scope: Scope, receive: Receive, reply: _Reply) -> None:
         if route is None:
-            return await send_answer(reply, Answer(404))
+            return await send_unread(Answer(404), receive, reply)
         application = route.methods.get(reply.method)
         if application is None:
-            return await send_answer(reply, Answer(405, headers=((b"allow", route.allow),)))
+            return await send_unread(Answer(405, headers=((b"allow", route.allow),)), receive, reply)
         if reply.method == "HEAD":
             # The server leaves the body out, because its own scope still says HEAD.
             scope = {**scope, "method": "GET"}

@@ -33,6 +33,8 @@ class Endpoint(Enum):
     NOTIFICATION = "Notification"
     WATCH = "Watch"
     REPLAY = "Replay"
+    POSITIONS = "Positions"
+    EXPLAIN = "Explain"
     SET = "Set"
 
     @property

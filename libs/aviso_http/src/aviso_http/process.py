@@ -23,7 +23,8 @@ from aviso_core.eventlog.open import open_event_log
 from aviso_core.registry.open import open_registry
 from aviso_core.settings.dump import dump
 from aviso_core.startup import configured_catalog
-from aviso_http.access.open import open_access
+from aviso_http.access.key_sources import from_registry
+from aviso_http.access.open import open_access, open_read_plugins
 from aviso_http.access.unmet import UnmetDemands
 from aviso_http.cors import CrossOrigin
 from aviso_http.draining import Draining
@@ -37,12 +38,14 @@ from aviso_http.records.log import Log
 from aviso_http.records.open import open_records
 from aviso_http.records.resource import describe_process
 from aviso_http.routes import RouteTable
-from aviso_http.server import open_server
+from aviso_http.server import Patience, open_server
+from aviso_http.signals import ToldToStop, given_up_on
 from aviso_http.telemetry import open_traces
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from litestar.types import ControllerRouterHandler
 
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from aviso_core.schema.catalog import Catalog
     from aviso_core.settings.model import Settings
     from aviso_http.access.base import Access
+    from aviso_http.access.plugins import ReadPlugins
     from aviso_http.routes import Hot
     from aviso_http.telemetry import Traces
 
@@ -67,16 +71,23 @@ class Process(NamedTuple):
     follower: Follower
     event_log: EventLog
     access: Access
+    plugins: ReadPlugins
     metrics: Metrics
     traces: Traces
     draining: Draining
+    # Who is told of every change of event types.
+    on_catalog: list[Callable[[Catalog], None]]
 
 
 class Routes(NamedTuple):
-    """What a service answers: routes of the framework, and hot ones of its own."""
+    """What a service answers: routes of the framework, and hot ones of its own.
+
+    What else it has to keep is opened before anything is answered, and closed after the last answer.
+    """
 
     handlers: Sequence[ControllerRouterHandler]
     hot: Sequence[Hot] = ()
+    keeps: Sequence[AbstractAsyncContextManager[object]] = ()
 
 
 class Assemble(Protocol):
@@ -109,14 +120,23 @@ async def run(
         parts.enter_context(_failure_told())
         log.info("startup.configuration.dumped", "effective configuration", configuration=dump(settings))
         traces = parts.enter_context(open_traces(settings.tracing, resource=resource))
-        process = await _open(settings, configured, version, metrics, traces, parts)
+        try:
+            async with given_up_on(stop):
+                process = await _open(settings, configured, version, metrics, traces, parts)
+        except ToldToStop:
+            log.info("startup.server.stopping", "told to stop before it had started")
+            return
         await parts.enter_async_context(open_metrics_listener(settings.metrics, metrics.render))
+        routes = assemble(process)
+        for kept in routes.keeps:
+            await parts.enter_async_context(kept)
         server = await parts.enter_async_context(
             open_server(
-                application_of(process, assemble(process)),
+                application_of(process, routes),
                 host=settings.application.host,
                 port=settings.application.port,
                 draining=process.draining,
+                patience=_patience(settings),
             )
         )
         # What is there now stays: the collector need not look through it again and again.
@@ -126,6 +146,12 @@ async def run(
         on_ready(server.port)
         await stop.wait()
         log.info("startup.server.stopping", "told to stop")
+
+
+def _patience(settings: Settings) -> Patience:
+    """Return how long connections may take: requests that are streams at least for as long as streams take to end."""
+    usual = Patience()
+    return usual._replace(grace=max(usual.grace, settings.streams.drain_seconds + 5.0))
 
 
 @contextmanager
@@ -149,6 +175,7 @@ async def _open(
     clock = SystemClock()
     is_operators = settings.registry.kind == "jetstream"
     unmet = UnmetDemands(settings)
+    on_catalog: list[Callable[[Catalog], None]] = []
 
     def on_change(follower: Follower) -> None:
         metrics.declare_event_types(follower.catalog.event_types)
@@ -160,6 +187,8 @@ async def _open(
         )
         _tell_refused(follower)
         unmet.tell(follower.catalog)
+        for tell in on_catalog:
+            tell(follower.catalog)
 
     opened = await parts.enter_async_context(open_registry(settings, configured=configured, clock=clock))
     follower = await parts.enter_async_context(
@@ -178,7 +207,13 @@ async def _open(
     )
     metrics.parts.ask(event_log, follower)
     count = metrics.access.counter(settings.auth.mode)
-    access = await parts.enter_async_context(open_access(settings, count=count, clock=clock))
+    cluster_keys = None if opened.cluster_keys is None else from_registry(opened.cluster_keys)
+    access = await parts.enter_async_context(
+        open_access(settings, count=count, clock=clock, cluster_keys=cluster_keys)
+    )
+    plugins = await parts.enter_async_context(
+        open_read_plugins(settings, access=access, count=metrics.ecpds, clock=clock)
+    )
     return Process(
         settings=settings,
         version=version,
@@ -186,9 +221,11 @@ async def _open(
         follower=follower,
         event_log=event_log,
         access=access,
+        plugins=plugins,
         metrics=metrics,
         traces=traces,
         draining=Draining(),
+        on_catalog=on_catalog,
     )
 
 

@@ -1,11 +1,16 @@
 """One connection: uvicorn's HTTP protocol, with the bounds that it does not have.
 
 The head of a request is bounded in bytes, because the parser takes it without end. Until its body begins it is bounded
-in time, because a connection that sends half a request would be held for ever. The time is looked at by one sweep over
-all connections (`server`), not by a timer for each request.
+in time, because a connection that sends half a request would be held for ever; and so is the time in which a client
+reads nothing of its answer. The time is looked at by one sweep over all connections (`server`), not by a timer for each
+request.
 
 What ends a connection waits for its turn: requests that were complete before it have been accepted, and their answers
 come first.
+
+A request that asks to go on in another protocol, as some clients do with every one of theirs, is answered in this one.
+The parser ends it with its head, whatever length it announces, so that its body would be the next request. Therefore
+its head is read a second time, without the question.
 """
 
 from __future__ import annotations
@@ -14,16 +19,25 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from uvicorn._types import ASGISendEvent
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 LARGEST_HEAD: Final = 65_536
 
+# Under which name a request's scope has the way to take its connection over.
+HAND_OVER: Final = "aviso.hand_over"
+# And its connection as it is, for what the kernel is to do.
+CONNECTION: Final = "aviso.connection"
+
+_CONNECT: Final = b"CONNECT"
+_UPGRADE: Final = b"upgrade"
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
@@ -32,6 +46,25 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnec
 
 def _nothing() -> None:
     """Tell nobody."""
+
+
+def _end_by_closing(cycle: RequestResponseCycle) -> None:
+    """Have an answer without a length end with its connection: a client of HTTP/1.0 knows no chunks."""
+    send = cycle.send
+    is_endless = False
+
+    async def send_plainly(message: ASGISendEvent) -> None:
+        nonlocal is_endless
+        if message["type"] == "http.response.start":
+            is_endless = all(name.lower() != b"content-length" for name, _ in message["headers"])
+            if is_endless:
+                cycle.chunked_encoding = False
+        elif message["type"] == "http.response.body" and is_endless:
+            # Each piece is as long as it should be.
+            cycle.expected_content_length = len(message.get("body", b""))
+        await send(message)
+
+    cycle.send = send_plainly  # type: ignore[method-assign]
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -43,6 +76,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaits_head = True
         self._unfinished_bytes = 0
         self._owing_since: float | None = None
+        # Since when the client leaves unread what it was sent.
+        self._unread_since: float | None = None
         # What ends the connection, as soon as the requests before it are answered.
         self._refusal: Callable[[], None] | None = None
         self.on_lost: Callable[[], None] = _nothing
@@ -63,10 +98,27 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._owing_since = time.monotonic()
 
+    def eof_received(self) -> None:
+        """Let a client go that says nothing more in the midst of an answer: its end is not waited for."""
+        if self._is_answering and self.cycle.response_started and not self.cycle.more_body:
+            self.transport.abort()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of the connection."""
         super().connection_lost(exc)
+        # After a reset as well: it would be held by its timer until its keep-alive ran out.
+        self._unset_keepalive_if_required()
         self.on_lost()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read."""
+        super().pause_writing()
+        self._unread_since = time.monotonic()
+
+    def resume_writing(self) -> None:
+        """Go on: it has read most of what it was sent."""
+        self._unread_since = None
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Take what came; a head beyond the bound ends the connection."""
@@ -74,11 +126,11 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if not self._awaits_head:
             # Where in it another head begins is not known, so that one is counted from the next piece on.
-            super().data_received(data)
+            self._read(data)
             return
         room = LARGEST_HEAD - self._unfinished_bytes
         self._unfinished_bytes += len(data)
-        super().data_received(data[:room])
+        self._read(data[:room])
         if self._unfinished_bytes > LARGEST_HEAD:
             self._end(_TOO_LARGE)
         elif len(data) > room and not self.transport.is_closing():
@@ -87,6 +139,46 @@ class BoundedProtocol(HttpToolsProtocol):
             # Empty lines, of which the parser tells nothing.
             self._owing_since = time.monotonic()
 
+    def _read(self, data: bytes) -> None:
+        """Have the parser read what came."""
+        self._unset_keepalive_if_required()
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._read_one(rest) :]
+        except httptools.HttpParserError:
+            msg = "Invalid HTTP request received."
+            self.logger.warning(msg)
+            self.send_400_response(msg)
+
+    def _read_one(self, data: memoryview) -> int:
+        """Read on until another protocol is asked for, and return how much was read."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as asked:
+            end: int = asked.args[0]
+            if self.parser.get_method() == _CONNECT:
+                # What follows is for somebody else, whom we do not know.
+                self._end(b"")
+                return len(data)
+            self.parser.feed_data(self._plain_head())
+            return end
+        return len(data)
+
+    @property
+    def _is_asked_to_upgrade(self) -> bool:
+        """Whether the request that is being read asks for another protocol, and will be read again."""
+        return self.parser.should_upgrade() and self.parser.get_method() != _CONNECT
+
+    def _plain_head(self) -> bytes:
+        """Return the head that was read, without what asks for another protocol."""
+        version = self.parser.get_http_version().encode()
+        lines = [
+            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version),
+            *(b"%s: %s" % line for line in self.headers if line[0] != _UPGRADE),
+        ]
+        return b"\r\n".join([*lines, b"\r\n"])
+
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
@@ -94,9 +186,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to serve the request."""
+        if self._is_asked_to_upgrade:
+            return
         self._awaits_head = False
         self._unfinished_bytes = 0
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            _end_by_closing(self.cycle)
+        self.scope["extensions"] = {HAND_OVER: self.hand_over, CONNECTION: self.transport}  # type: ignore[dict-item]
         # What stands behind a chunked body is told like a header, and would become one of the request being served.
         self.headers = []
 
@@ -107,6 +204,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Have the whole of a request: the next thing is another."""
+        if self._is_asked_to_upgrade:
+            return
         self._owing_since = None
         self._awaits_head = True
         super().on_message_complete()
@@ -120,6 +219,28 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._refusal is not None:
             self._refuse(self._refusal)
+
+    def hand_over(self, heir: asyncio.Protocol) -> asyncio.Transport | None:
+        """Give the connection away, its answer having begun in chunks, to somebody who then ends it.
+
+        Nothing of the request is kept for it here. None where something else was to happen on the connection.
+        """
+        cycle = self.cycle
+        is_plain = cycle.chunked_encoding and not cycle.more_body and self.scope["http_version"] == "1.1"
+        # Of a head that began in the piece in which this request ended, only its beginning is known.
+        is_begun = self._unfinished_bytes or self._owing_since is not None
+        is_waited_for = self.pipeline or is_begun or self._refusal is not None
+        if not is_plain or is_waited_for or self.transport.is_closing():
+            return None
+        transport = self.transport
+        # For the server the request is over: it neither writes any more nor misses the end of the answer.
+        cycle.disconnected = True
+        self.connections.discard(self)
+        self.parser = None  # type: ignore[assignment]
+        self.flow.resume_reading()
+        transport.set_protocol(heir)
+        self.on_lost()
+        return transport
 
     def _refuse(self, refusal: Callable[[], None]) -> None:
         """End the connection, after the answers to complete requests."""
@@ -142,6 +263,11 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         waits = self._unfinished_bytes > 0 if self._awaits_head else not self.cycle.response_started
         self._end(_TOO_SLOW if waits else b"")
+
+    def end_if_unread(self, longest_seconds: float) -> None:
+        """Drop the connection if its client reads nothing for too long: nothing can be told it any more."""
+        if self._unread_since is not None and time.monotonic() - self._unread_since > longest_seconds:
+            self.transport.abort()
 
     def _end(self, answer: bytes) -> None:
         self._refuse(partial(self._close, answer))

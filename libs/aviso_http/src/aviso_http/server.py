@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from aviso_http.draining import Draining
 
 _BACKLOG: Final = 2048
+# For what is cancelled to tell its client so.
+_LAST_WORDS_SECONDS: Final = 1.0
 
 
 class Patience(NamedTuple):
@@ -39,6 +41,8 @@ class Patience(NamedTuple):
     # Longer than proxies keep theirs, so that it is they who close.
     keep_alive: int = 75
     head: float = 30.0
+    # For reading on in an answer. A slow line empties large buffers, before it is seen to go on.
+    unread: float = 300.0
     # After draining began: how long new requests are still taken.
     drain: float = 1.0
     # After that: how long accepted ones may take.
@@ -89,13 +93,20 @@ class Server:
         if not self._state.connections:
             self._is_alone.set()
 
+    async def _wait_alone(self) -> None:
+        """Wait until the last connection has ended."""
+        while self._state.connections:
+            self._is_alone.clear()
+            await self._is_alone.wait()
+
     async def keep_house(self) -> None:
-        """Tell the date, and end connections that owe us a request for too long, once a second."""
+        """Tell the date, and end connections that neither send nor read what they owe for too long, once a second."""
         while True:
             await asyncio.sleep(1)
             self._tick()
             for connection in self._connections():
                 connection.end_if_too_slow(self._patience.head)
+                connection.end_if_unread(self._patience.unread)
 
     def _tick(self) -> None:
         self._state.default_headers = [(b"date", formatdate(time.time(), usegmt=True).encode())]
@@ -104,13 +115,14 @@ class Server:
         return [one for one in self._state.connections if isinstance(one, BoundedProtocol)]
 
     async def drain(self) -> None:
-        """Give clients a moment to notice; there is nothing to wait for once the last has left."""
-        self._is_alone.clear()
-        if not self._state.connections:
-            return
+        """Give clients a moment to notice; there is nothing to wait for once the last has left by itself."""
+        answered = self._state.total_requests
         try:
             async with asyncio.timeout(self._patience.drain):
-                await self._is_alone.wait()
+                await self._wait_alone()
+                if self._state.total_requests > answered:
+                    # Those were sent away with their answers, and who has nowhere else to go is back in a moment.
+                    await asyncio.sleep(self._patience.drain)
         except TimeoutError:
             return
 
@@ -120,15 +132,31 @@ class Server:
         self._acceptor.close()
         for connection in self._connections():
             connection.shutdown()
-        tasks = set(self._state.tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=self._patience.grace)
-            for task in late:
+        deadline = asyncio.get_running_loop().time() + self._patience.grace
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._answer_accepted()
+                for connection in self._connections():
+                    connection.transport.close()
+                # The end of an answer may still be here, because its client reads slowly.
+                await self._wait_alone()
+        except TimeoutError:
+            await self._give_up()
+
+    async def _answer_accepted(self) -> None:
+        """Wait until every request that was accepted is answered; one may begin where another ends."""
+        while tasks := set(self._state.tasks):
+            await asyncio.wait(tasks)
+
+    async def _give_up(self) -> None:
+        if tasks := set(self._state.tasks):
+            for task in tasks:
                 task.cancel()
-            if late:
-                await asyncio.wait(late)
+            await asyncio.wait(tasks, timeout=_LAST_WORDS_SECONDS)
         for connection in self._connections():
-            connection.transport.close()
+            connection.transport.abort()
+        # What is left waited for a client to read, and sees now that it is gone.
+        await self._answer_accepted()
 
 
 @asynccontextmanager

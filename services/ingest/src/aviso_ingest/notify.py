@@ -13,6 +13,7 @@ from aviso_core.errors import (
     AccessRefused,
     AvisoError,
     InvalidJson,
+    InvalidRequest,
     InvalidRequestShape,
     Overloaded,
     Refusal,
@@ -27,7 +28,6 @@ from aviso_http.body import (
     BodyTooLarge,
     BodyTooSlow,
     ClientGone,
-    header,
     read_body,
     refuse_body,
 )
@@ -47,6 +47,7 @@ Headers: TypeAlias = "Iterable[tuple[bytes, bytes]]"
 
 log = Log("aviso_ingest.notify")
 
+_KEY: Final = "Idempotency-Key"
 _SUCCESS: Final = b'{"status":"success","request_id":"%s","processed_at":"%s"}'
 
 
@@ -132,13 +133,21 @@ class Notify:
 
 def _origin(headers: Headers, state: dict[str, Any], *, source: str) -> Origin:
     user, place = state["user"], state["traceparent"]
-    sent = header(headers, b"idempotency-key")
-    identity = None if sent is None else check_identity(sent.decode("latin-1"), field="Idempotency-Key")
+    identity = _identity(headers)
     return Origin(
         actor="" if user is None else user.name,
         traceparent="" if place is None else str(place),
         message_id=None if identity is None else message_id(identity, user=user, source=source),
     )
+
+
+def _identity(headers: Headers) -> str | None:
+    sent = [value for name, value in headers if name == b"idempotency-key"]
+    if not sent:
+        return None
+    if len(sent) > 1:
+        raise InvalidRequest("Idempotency-Key is there twice: send one", field=_KEY)
+    return check_identity(sent[0].decode("latin-1"), field=_KEY)
 
 
 def log_success(act: Act, taken: Taken, sequence: int) -> None:

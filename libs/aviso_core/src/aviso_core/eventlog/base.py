@@ -22,7 +22,9 @@ whose outcome is unknown is refused with `DuplicateInBatch` when it is repeated 
 
 **Sequences.** Each stream counts from 1 and never goes back, also when it is emptied. Deletion and limits leave gaps.
 The epoch names the stream's life: it changes when the stream is removed and made again, and sequences of different
-epochs never compare.
+epochs never compare. Who hands over sequences names the epoch that they are of, and gets `EpochChanged` where the
+stream is gone or of another one, before anything of it is told. A call that is given no epoch is about whichever stream
+there is when it begins.
 
 **Reading.** A read of a range yields what is stored in it, in the order of sequences, each entry once; entries that
 are removed while it runs may be missing, entries that are added beyond its end are not part of it. It ends: also when
@@ -218,7 +220,14 @@ class EventLog(Protocol):
         ...
 
     def read(
-        self, base: str, *, first: int, last: int, pattern: str | None = None, batch_bytes: int = 1_048_576
+        self,
+        base: str,
+        *,
+        first: int,
+        last: int,
+        pattern: str | None = None,
+        batch_bytes: int = 1_048_576,
+        epoch: str | None = None,
     ) -> AsyncGenerator[Batch, None]:
         """Yield what is stored from `first` to `last`, inclusive. The last batch goes through to `last`.
 
@@ -226,7 +235,7 @@ class EventLog(Protocol):
         """
         ...
 
-    async def latest(self, base: str, *, pattern: str | None = None) -> list[Entry]:
+    async def latest(self, base: str, *, pattern: str | None = None, epoch: str | None = None) -> list[Entry]:
         """Return the last entry of each subject, ascending.
 
         A subject that is written while this runs may be missing: read on from the bounds of before to have it.
@@ -237,7 +246,7 @@ class EventLog(Protocol):
         """Follow the stream from the entry after a position."""
         ...
 
-    async def seek(self, base: str, instant: int) -> int:
+    async def seek(self, base: str, instant: int, *, epoch: str | None = None) -> int:
         """Return the first sequence stored at or after an instant, or the next one to come."""
         ...
 
@@ -250,7 +259,10 @@ class EventLog(Protocol):
         ...
 
     async def wipe_all(self) -> None:
-        """Remove all entries of all streams of this log, and of no other's."""
+        """Remove all entries of all streams of this log, and of no other's.
+
+        One that cannot be emptied does not keep the others from it; the error names it in the end.
+        """
         ...
 
     @property

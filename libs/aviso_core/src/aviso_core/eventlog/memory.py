@@ -168,8 +168,10 @@ class MemoryLog:
         last: int,
         pattern: str | None = None,
         batch_bytes: int = _BATCH_BYTES,
+        epoch: str | None = None,
     ) -> AsyncGenerator[Batch, None]:
         """Yield what is stored in a range."""
+        self._check_epoch(epoch)
         stream = self._look_up(base)
         prefix = stream.prefix(pattern)
         position = first - 1
@@ -180,8 +182,9 @@ class MemoryLog:
             # Others run between two batches, however fast the reader is.
             await asyncio.sleep(0)
 
-    async def latest(self, base: str, *, pattern: str | None = None) -> list[Entry]:
+    async def latest(self, base: str, *, pattern: str | None = None, epoch: str | None = None) -> list[Entry]:
         """Return the last entry of each subject."""
+        self._check_epoch(epoch)
         stream = self._look_up(base)
         prefix = stream.prefix(pattern)
         found = [entry for entry in stream.newest() if entry.subject.startswith(prefix)]
@@ -190,8 +193,7 @@ class MemoryLog:
     @asynccontextmanager
     async def tail(self, base: str, *, after: int, epoch: str) -> AsyncIterator[_Tail]:
         """Follow the stream from the entry after a position."""
-        if epoch != self._epoch:
-            raise EpochChanged(f"the log's epoch is {self._epoch}, the position is of {epoch}")
+        self._check_epoch(epoch)
         stream = self._stream(base)
         tail = _Tail(stream, after)
         stream.tails += 1
@@ -200,11 +202,17 @@ class MemoryLog:
         finally:
             stream.let_go()
 
-    async def seek(self, base: str, instant: int) -> int:
+    async def seek(self, base: str, instant: int, *, epoch: str | None = None) -> int:
         """Return the first sequence stored at or after an instant, or the next one to come."""
+        self._check_epoch(epoch)
         stream = self._look_up(base)
         found = (entry.sequence for entry in stream.stored(1, stream.last) if entry.instant >= instant)
         return next(found, stream.last + 1)
+
+    def _check_epoch(self, epoch: str | None) -> None:
+        """Refuse what is of another process's log; none of its streams is ever made anew."""
+        if epoch is not None and epoch != self._epoch:
+            raise EpochChanged(f"the log's epoch is {self._epoch}, the position is of {epoch}")
 
     async def delete(self, base: str, sequence: int) -> bool:
         """Remove one entry."""

@@ -52,6 +52,8 @@ _FLOAT: Final = re.compile(
 )
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", re.ASCII)
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+# Marks of YAML's own, which a parser quotes because it misses them.
+_MARK: Final = re.compile(r"'(?:[\[\]{},:?-]|<[a-z ]+>)'")
 
 
 def read_mapping(
@@ -118,11 +120,15 @@ def _read(content: bytes, parser: type, *, most: int) -> tuple[list[_Read], _Tro
         return [], _Trouble(line, "has a character that YAML forbids", "remove that character")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = _QUOTED.sub("…", error.problem or "it cannot be read")
+        problem = _QUOTED.sub(_shown, error.problem or "it cannot be read")
         line = mark.line + 1 if mark is not None else 1
         return [], _Trouble(line, f"is not YAML: {problem}", "mend the file around that line")
     except _NotTaken as error:
         return [], error.trouble
+
+
+def _shown(quoted: re.Match[str]) -> str:
+    return quoted[0] if _MARK.fullmatch(quoted[0]) else "…"
 
 
 def resolve(text: str) -> bool | int | float | str | None:

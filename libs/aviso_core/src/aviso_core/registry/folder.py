@@ -23,10 +23,10 @@ from aviso_core.errors import Unavailable
 from aviso_core.registry.base import Published, Unreadable, Version, Withdrawn
 from aviso_core.registry.manifests import (
     LARGEST_FILE,
-    SUFFIXES,
     Declared,
     FileReading,
     Wanted,
+    is_of_manifests,
     read_file,
     remembered,
     shown,
@@ -206,7 +206,7 @@ def stamps_of(folder: Path) -> dict[str, Stamp]:
     """Return the manifests of a folder, links followed."""
     stamps = {}
     for path in folder.iterdir():
-        if path.suffix in SUFFIXES and not path.name.startswith("."):
+        if is_of_manifests(path.name):
             stamp = _stamp_of(path)
             if stamp is not None:
                 stamps[path.name] = stamp

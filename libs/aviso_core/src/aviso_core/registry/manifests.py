@@ -58,6 +58,11 @@ class FileReading(msgspec.Struct, frozen=True, kw_only=True):
 Wanted: TypeAlias = Mapping[str, Schema | str]
 
 
+def is_of_manifests(name: str) -> bool:
+    """Tell whether a file of that name is read: its ending counts in large and small letters, a hidden one does not."""
+    return not name.startswith(".") and name.lower().endswith(SUFFIXES)
+
+
 def shown(name: str) -> str:
     """Return a file's name as text: one that is no UTF-8 could not be told to anybody."""
     return name.encode(errors="backslashreplace").decode()
@@ -74,7 +79,7 @@ def read_file(name: str, content: bytes) -> FileReading:
         )
         return FileReading(fault=str(fault))
     documents, trouble = (
-        _read_json(name, content) if name.endswith(".json") else read_mappings(content, name=name)
+        _read_json(name, content) if name.lower().endswith(".json") else read_mappings(content, name=name)
     )
     if trouble is not None:
         return FileReading(fault=str(trouble))

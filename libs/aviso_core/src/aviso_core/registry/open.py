@@ -17,6 +17,7 @@ from aviso_core.registry.jetstream.acknowledgements import (
     acknowledgement_bucket,
     open_jetstream_acknowledgements,
 )
+from aviso_core.registry.jetstream.cluster_keys import cluster_keys_bucket, open_jetstream_cluster_keys
 from aviso_core.registry.jetstream.registry import open_jetstream_registry, schema_bucket
 from aviso_core.registry.memory import MemoryAcknowledgements, MemoryRegistry, publication
 
@@ -26,15 +27,18 @@ if TYPE_CHECKING:
     from aviso_core.clock import Clock
     from aviso_core.registry.acknowledgements import Acknowledgements
     from aviso_core.registry.base import Registry
+    from aviso_core.registry.cluster_keys import ReadClusterKeys
     from aviso_core.schema.catalog import Catalog
     from aviso_core.settings.model import JetStream, Settings
 
 
 class OpenRegistry(NamedTuple):
-    """A registry, and where those who follow it say which revisions they serve."""
+    """A registry, where those who follow it say which revisions they serve, and what else is published beside it."""
 
     registry: Registry
     acknowledgements: Acknowledgements
+    # None where nobody publishes the keys of a cluster.
+    cluster_keys: ReadClusterKeys | None = None
 
 
 @asynccontextmanager
@@ -74,5 +78,6 @@ async def _open_on_broker(jetstream: JetStream) -> AsyncIterator[OpenRegistry]:
         open_jetstream_acknowledgements(
             connection, acknowledgement_bucket(), is_owner=False
         ) as acknowledgements,
+        open_jetstream_cluster_keys(connection, cluster_keys_bucket(), is_owner=False) as cluster_keys,
     ):
-        yield OpenRegistry(registry, acknowledgements)
+        yield OpenRegistry(registry, acknowledgements, cluster_keys.read)

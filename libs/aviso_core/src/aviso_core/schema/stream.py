@@ -38,13 +38,13 @@ class StreamConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     max_messages: int = UNLIMITED
     max_bytes: int = UNLIMITED
     max_messages_per_subject: int = UNLIMITED
-    max_age_seconds: int = 0
+    max_age_seconds: float = 0
     medium: Medium = "file"
     replicas: int = 1
     compression: Literal["none", "s2"] = "none"
     discard: Literal["old", "new"] = "old"
     retention: Literal["limits", "interest", "workqueue"] = "limits"
-    duplicate_window_seconds: int = DEFAULT_DUPLICATE_WINDOW_SECONDS
+    duplicate_window_seconds: float = DEFAULT_DUPLICATE_WINDOW_SECONDS
 
 
 class StreamDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,4 +135,4 @@ def _loses_data(setting: str, wanted: StreamConfiguration, observed: StreamConfi
     if setting not in _LIMITS:
         return False
     new, old = _meaning(setting, getattr(wanted, setting)), _meaning(setting, getattr(observed, setting))
-    return isinstance(new, int) and (not isinstance(old, int) or new < old)
+    return isinstance(new, int | float) and (not isinstance(old, int | float) or new < old)

@@ -475,11 +475,43 @@ class WatchEndpoint(_Block, frozen=True, kw_only=True):
     max_historical_notifications: Count = 10_000
     """Events that one request may replay, unless the schema says otherwise."""
 
-    replay_batch_delay_ms: Count = 100
-    """Pause between two batches; 0 is none."""
+    replay_batch_delay_ms: Count = 0
+    """Pause between two batches, where the log is to be spared; 0 is none."""
 
     concurrent_notification_processing: Count = 15
     """Accepted and checked, and of no effect."""
+
+
+class Streams(_Block, frozen=True, kw_only=True):
+    """Limits of streams to subscribers. An addition of ours."""
+
+    max_waiting_bytes: Count = 1_048_576
+    """Bytes that may wait for a slow reader of a live stream; beyond that the stream ends."""
+
+    send_buffer_bytes: Count = 131_072
+    """Bytes that the kernel may hold for one reader, beside those."""
+
+    stalled_seconds: Count = 60
+    """Seconds in which a reader of history has to take something."""
+
+    max_streams: Count = 20_000
+    """Open streams of one process; further ones are told to come again."""
+
+    max_streams_per_user: Count = 0
+    """Open streams of one user in one process; 0 is no bound."""
+
+    max_streams_per_address: Count = 0
+    """Open streams from one address in one process; 0 is no bound."""
+
+    trusted_proxy_hops: Count = 0
+    """How many proxies in front are ours: that many entries of `X-Forwarded-For`, from the right, are believed
+    when the address is counted. 0 counts the address of the connection."""
+
+    lifetime_jitter_percent: Count = 10
+    """By how much at most a stream ends before `connection_max_duration_sec`, so that not all end at once."""
+
+    drain_seconds: Count = 5
+    """Seconds over which open streams end when the process is told to stop."""
 
 
 class LiveSets(_Block, frozen=True, kw_only=True):
@@ -565,6 +597,9 @@ class Settings(_Block, frozen=True, kw_only=True):
 
     watch_endpoint: WatchEndpoint = WatchEndpoint()
     """How streams behave."""
+
+    streams: Streams = Streams()
+    """How many streams there may be, and what slow readers may cost."""
 
     notification_schema: Mapping[str, object] | None = None
     """Event type to schema, unread. None when the block is absent."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         NotificationBackend,
         Roles,
         Settings,
+        Streams,
         Tracing,
     )
 
@@ -339,6 +340,7 @@ def limit_faults(settings: Settings) -> Iterator[Fault]:
     watch = settings.watch_endpoint
     yield from _zeroes("watch_endpoint", watch, "sse_heartbeat_interval_sec", "connection_max_duration_sec")
     yield from _zeroes("watch_endpoint", watch, "replay_batch_size", "max_historical_notifications")
+    yield from _stream_limit_faults(settings.streams)
     yield from _zeroes(
         "ingest", settings.ingest, "batch_max_records", "batch_max_bytes", "max_bytes_in_flight"
     )
@@ -346,6 +348,18 @@ def limit_faults(settings: Settings) -> Iterator[Fault]:
     yield from _zeroes("live_sets", live_sets, "max_queue_bytes", "heartbeat_seconds")
     yield from _zeroes("live_sets", live_sets, "max_subscriptions_per_user", "max_subscriptions_per_address")
     yield from _zeroes("live_sets", live_sets, "max_subscriptions")
+
+
+def _stream_limit_faults(streams: Streams) -> Iterator[Fault]:
+    yield from _zeroes("streams", streams, "max_waiting_bytes", "send_buffer_bytes")
+    yield from _zeroes("streams", streams, "stalled_seconds", "max_streams")
+    if streams.lifetime_jitter_percent > 100:
+        # Some streams would be over before they begin.
+        yield Fault(
+            path="streams.lifetime_jitter_percent",
+            message="must be from 0 to 100",
+            remedy="write a share such as 10, or 0 for none",
+        )
 
 
 # --- the registry of schemas -----------------------------------------------------------------------------

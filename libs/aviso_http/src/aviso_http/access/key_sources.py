@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from aviso_http.access.reply import Unanswered
 
 if TYPE_CHECKING:
+    from aviso_core.registry.cluster_keys import ReadClusterKeys
     from aviso_http.access.asking import Asker
 
 LARGEST_KEY_SET: Final = 1_048_576
@@ -44,6 +45,18 @@ def from_url(asker: Asker, url: str) -> LoadKeys:
         if reply.status != 200:
             raise Unanswered(f"answered with status {reply.status}")
         return PublishedKeys(reply.body)
+
+    return load
+
+
+def from_registry(read: ReadClusterKeys) -> LoadKeys:
+    """Return how the cluster's keys are read where whoever owns the registry publishes them."""
+
+    async def load() -> PublishedKeys:
+        keys = await read()
+        if keys is None:
+            raise Unanswered("nobody has published the cluster's keys yet")
+        return PublishedKeys(keys.jwks, keys.issuer)
 
     return load
 

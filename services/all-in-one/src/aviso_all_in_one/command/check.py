@@ -9,7 +9,7 @@ import msgspec
 from aviso_all_in_one.command.printing import printable
 from aviso_all_in_one.files.configuration import configuration_findings
 from aviso_all_in_one.files.declaration import Declaration, declaration_of, findings_together
-from aviso_all_in_one.files.document import Document, documents_of
+from aviso_all_in_one.files.document import Document, documents_of, nothing_in
 from aviso_all_in_one.files.finding import Finding
 from aviso_all_in_one.files.source import read_sources
 
@@ -60,6 +60,8 @@ def check(paths: Sequence[str], environ: Mapping[str, str]) -> Report:
             declarations.append(declaration)
             faults += _of_document(declaration, environ)
     faults += findings_together(declarations)
+    if not declarations and not faults:
+        faults += [nothing_in(source) for source in sources.read]
     return Report(
         ok=not faults and not sources.unreadable,
         checked=tuple(_checked(declaration) for declaration in declarations),

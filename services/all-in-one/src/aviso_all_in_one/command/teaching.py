@@ -73,6 +73,7 @@ What a file is shows in what it holds: a manifest has 'kind', a configuration ha
 A file may hold several manifests. Of a folder every .yaml, .yml and .json file is read, and no folder inside.
 Manifests that are given together are taken to be served together: names and topic bases must not meet.
 A configuration is checked as 'avisod serve --config' would load it, with AVISOSERVER_ variables applied.
+A value that cannot be read hides faults of what it belongs to: check once more after mending it.
 
 exit codes:
   0  no faults

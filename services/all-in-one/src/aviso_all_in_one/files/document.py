@@ -19,6 +19,9 @@ from aviso_core.settings.model import Settings
 Kind: TypeAlias = Literal["manifest", "configuration"]
 
 _BLOCKS: Final = frozenset(Settings.__struct_fields__)
+_WHAT_IS_KNOWN: Final = (
+    "a manifest has apiVersion, kind, metadata and spec; a configuration has application and others"
+)
 _LINE: Final = re.compile(r", line ([0-9]+)$", re.ASCII)
 
 
@@ -50,7 +53,7 @@ def documents_of(source: Source) -> tuple[list[Document], list[Finding]]:
 
 
 def _read(source: Source) -> tuple[list[tuple[dict[str, object], int]], Fault | None]:
-    if not source.name.endswith(".json"):
+    if not source.name.lower().endswith(".json"):
         documents, trouble = read_mappings(source.content, name=source.name)
         return [(document.mapping, document.line) for document in documents], trouble
     # JSON may be indented by tabs, which YAML does not take; the folder registry reads it as JSON too.
@@ -90,7 +93,17 @@ def _unknown(source: Source, line: int, mapping: Mapping[str, object]) -> Findin
         file=source.name,
         line=line,
         message=f"is neither an EventSchema manifest nor a configuration: {says}",
-        remedy="a manifest has apiVersion, kind, metadata and spec; a configuration has application and others",
+        remedy=_WHAT_IS_KNOWN,
+    )
+
+
+def nothing_in(source: Source) -> Finding:
+    """Return the finding of a file without any value, where something was expected."""
+    return Finding(
+        file=source.name,
+        line=1,
+        message="is neither an EventSchema manifest nor a configuration: it holds nothing",
+        remedy=_WHAT_IS_KNOWN,
     )
 
 

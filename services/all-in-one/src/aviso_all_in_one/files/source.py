@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from aviso_all_in_one.files.finding import Finding
-from aviso_core.registry.manifests import SUFFIXES
+from aviso_core.registry.manifests import SUFFIXES, is_of_manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,7 @@ def _read(path: Path) -> list[Source | Finding]:
 
 
 def _is_followed(path: Path) -> bool:
-    return path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    return is_of_manifests(path.name) and path.is_file()
 
 
 def _read_file(path: Path) -> Source | Finding:

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aviso_http.body import BodyTooLarge, BodyTooSlow, ClientGone, announced_length, header
+from aviso_http.body import BodyTooLarge, BodyTooSlow, ClientGone, announced_length, whole_header
 from aviso_http.encoding import LARGEST_WINDOW, decoder_for
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ async def held_body(
     grace_seconds: float = _GRACE_SECONDS,
 ) -> AsyncIterator[bytearray]:
     """Read a body within its extent, counted in decoded bytes, and keep its room for as long as the block runs."""
-    decoder = decoder_for(header(headers, b"content-encoding"))
+    decoder = decoder_for(whole_header(headers, b"content-encoding"))
     length = announced_length(headers)
     if length is not None and length > extent.most_bytes:
         raise extent.too_large()

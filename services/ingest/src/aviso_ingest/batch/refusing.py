@@ -37,9 +37,9 @@ async def refuse_unread(answer: Answer, receive: Tracked, send: Send, *, most_by
     """Answer a request whose body may not have been read to its end, and read on for a moment, dropping what comes.
 
     Most clients send all of a body before they look at the answer, and one whose connection is closed over unread
-    bytes never sees it.
+    bytes never sees it. A body that is too large ends the connection, however much of it had come.
     """
-    if receive.is_complete:
+    if receive.is_complete and answer.status != 413:
         return await send_answer(send, answer)
     closing = answer._replace(headers=(*answer.headers, CLOSE))
     await send_answer(send, closing, is_last=False)

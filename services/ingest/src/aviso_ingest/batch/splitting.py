@@ -95,7 +95,7 @@ async def _check_count(body: bytearray, most: int) -> None:
 
 def too_many(most: int) -> BodyTooLarge:
     """Return the refusal of a batch of too many records."""
-    return BodyTooLarge(f"A batch has at most {most} notifications: send several")
+    return BodyTooLarge(f"A batch like this has at most {most} notifications: send several")
 
 
 def windows(records: Iterable[bytes]) -> Iterator[list[bytes]]:

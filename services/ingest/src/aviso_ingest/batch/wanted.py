@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from aviso_core.errors import AvisoError, InvalidRequest
-from aviso_http.body import header
+from aviso_http.body import header, whole_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def read_wanted(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> Wanted:
     """Return what a request asks for, or refuse it before its body is read."""
     return Wanted(
         form=_form_of(media_type(headers)),
-        answers_in_lines=accepts_lines(header(headers, b"accept")),
+        answers_in_lines=accepts_lines(whole_header(headers, b"accept")),
         is_atomic=_read_atomic(query),
     )
 

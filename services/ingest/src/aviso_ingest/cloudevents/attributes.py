@@ -48,6 +48,9 @@ def read_attributes(attributes: Mapping[str, object], data: bytes) -> Incoming:
         raise refused("specversion", f"must be '{SPEC_VERSION}', got '{texts['specversion'][:40]}'")
     if len(texts["source"]) > _LONGEST_SOURCE or not texts["source"].isprintable():
         raise refused("source", f"must be printable and at most {_LONGEST_SOURCE} characters long")
+    if attributes.get("operation") is not None:
+        # Stored as a notification, what takes an object back would bring it into being.
+        raise refused("operation", "is not taken: DELETE /api/v1/notification takes an object back")
     _check_content_type(_optional_text(attributes, "datacontenttype"))
     return Incoming(
         body=read_data(data, event_type=texts["type"].removeprefix(TYPE_PREFIX)),

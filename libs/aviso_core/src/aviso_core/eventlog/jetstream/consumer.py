@@ -12,17 +12,13 @@ one stopped. So is one that has gone silent.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from nats.nuid import NUID
 
 from aviso_core.broker.connection import ApiRefusal, Connection, Delivered, read_headers
 from aviso_core.eventlog.base import Entry
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 _SECOND: Final = 1_000_000_000
 _MOST_ON_THE_WAY: Final = 4096
@@ -111,6 +107,9 @@ class Consumer:
             raise
         self._pending = _read_info(answer).num_pending
         self._is_dry = self._most is not None and not self._pending
+        if not self._is_dry:
+            # What is there is on its way while whoever opens this looks at something else first.
+            self._pull()
 
     def _configuration(self, start: Start, pattern: str | None) -> dict[str, object]:
         configuration = {
@@ -278,15 +277,3 @@ async def start_consumer(
     consumer = Consumer(connection, stream, most=most)
     await consumer.open(start, pattern)
     return consumer
-
-
-@asynccontextmanager
-async def open_consumer(
-    connection: Connection, stream: str, start: Start, *, pattern: str | None = None, most: int | None = None
-) -> AsyncIterator[Consumer]:
-    """Make a consumer for as long as the block runs."""
-    consumer = await start_consumer(connection, stream, start, pattern=pattern, most=most)
-    try:
-        yield consumer
-    finally:
-        consumer.let_go()

@@ -31,8 +31,9 @@ from aviso_core.eventlog.base import (
     StreamRefused,
     WrongLastSequence,
 )
+from aviso_core.eventlog.jetstream.entries import StoredEntry, find_last_entry
 from aviso_core.eventlog.jetstream.frames import MESSAGE_ID, asking_for_id, publication
-from aviso_core.eventlog.jetstream.streams import Bound, StoredEntry, find_last_entry
+from aviso_core.eventlog.jetstream.streams import Bound
 
 if TYPE_CHECKING:
     from aviso_core.broker.connection import Connection, Delivered
@@ -137,6 +138,11 @@ class Lane:
         self._probes = 0
         self._probe = b""
         self._probed = b""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is on its way, and nothing has to be looked at first."""
+        return not self._in_flight and not self._is_held and not self._trouble.is_set()
 
     def publish(self, record: Record, message_id: str, headers: bytes, size: int) -> asyncio.Future[Appended]:
         """Send a record, or keep it for when that may be done; return where its acknowledgement will arrive."""

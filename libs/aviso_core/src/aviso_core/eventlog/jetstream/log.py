@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Final, NamedTuple, TypeAlias
 
 from nats.nuid import NUID
@@ -26,6 +26,7 @@ from aviso_core.eventlog.base import (
     WrongLastSequence,
 )
 from aviso_core.eventlog.jetstream.batch import NobodyListens, publish_batch
+from aviso_core.eventlog.jetstream.entries import find_entry
 from aviso_core.eventlog.jetstream.frames import MESSAGE_ID
 from aviso_core.eventlog.jetstream.publisher import Publisher, open_publisher
 from aviso_core.eventlog.jetstream.reader import Reader
@@ -35,7 +36,7 @@ from aviso_core.eventlog.jetstream.streams import (
     Bound,
     StreamInfo,
     ensure_stream,
-    find_entry,
+    epoch_changed,
     find_stream,
     get_stream,
     refused,
@@ -99,7 +100,7 @@ class JetStreamLog:
         while True:
             wanted = self._wanted(base) if self._wanted is not None else None
             bound = self._bound.get(base)
-            if bound is not None and bound.is_for(wanted) and (may_be_stale or bound.seen == self._losses):
+            if bound is not None and bound.is_for(wanted) and self._is_good(bound, base, may_be_stale):
                 return bound
             # Many may come at the same time: one looks, and what it is told is told to all of them.
             looking = self._looking.get(base)
@@ -108,6 +109,11 @@ class JetStreamLog:
             error = await asyncio.shield(looking)
             if error is not None:
                 raise error
+
+    def _is_good(self, bound: Bound, base: str, may_be_stale: bool) -> bool:
+        if bound.seen == self._losses:
+            return True
+        return may_be_stale and self._publisher is not None and self._publisher.has_lane(base)
 
     async def _look_up(self, base: str, wanted: StreamConfiguration | None) -> Bound:
         # What comes of it: an error for all who wait, or none, and then they look for themselves.
@@ -248,43 +254,55 @@ class JetStreamLog:
         last: int,
         pattern: str | None = None,
         batch_bytes: int = 1_048_576,
+        epoch: str | None = None,
     ) -> AsyncGenerator[Batch, None]:
         """Yield what is stored in a range."""
-        bound = await self._bind(base)
-        whole = self._reader(base, bound).read(
-            first=first, last=last, pattern=bound.spelt_pattern(pattern), batch_bytes=batch_bytes
-        )
-        async with aclosing(whole) as batches:
-            try:
+        with self._noticing_another(base, epoch):
+            bound = await self._bind(base)
+            whole = Reader(self._connection, base, epoch).read(
+                first=first, last=last, pattern=bound.spelt_pattern(pattern), batch_bytes=batch_bytes
+            )
+            async with aclosing(whole) as batches:
                 async for batch in batches:
                     yield batch
-            except EpochChanged:
-                self._forget(base)
-                raise
 
-    def _reader(self, base: str, bound: Bound) -> Reader:
-        return Reader(self._connection, base, bound.epoch)
-
-    async def latest(self, base: str, *, pattern: str | None = None) -> list[Entry]:
+    async def latest(self, base: str, *, pattern: str | None = None, epoch: str | None = None) -> list[Entry]:
         """Return the last entry of each subject."""
-        bound = await self._bind(base)
-        return await self._reader(base, bound).latest(bound.spelt_pattern(pattern))
+        with self._noticing_another(base, epoch):
+            bound = await self._bind(base)
+            return await Reader(self._connection, base, epoch).latest(bound.spelt_pattern(pattern))
 
-    async def seek(self, base: str, instant: int) -> int:
+    async def seek(self, base: str, instant: int, *, epoch: str | None = None) -> int:
         """Return the first sequence stored at or after an instant, or the next one to come."""
-        bounds = await self.bounds(base)
-        if instant > instants.LATEST_STAMP or not bounds.messages:
-            return bounds.last + 1
-        found = await self._reader(base, await self._bind(base)).seek(instant)
-        return bounds.last + 1 if found is None else found
+        with self._noticing_another(base, epoch):
+            bounds = await self.bounds(base)
+            if epoch is not None and epoch != bounds.epoch:
+                raise epoch_changed(base, epoch, bounds.epoch)
+            if instant > instants.LATEST_STAMP or not bounds.messages:
+                return bounds.last + 1
+            found = await Reader(self._connection, base, bounds.epoch).seek(instant)
+            return bounds.last + 1 if found is None else found
+
+    @contextmanager
+    def _noticing_another(self, base: str, epoch: str | None) -> Iterator[None]:
+        """Look at the stream again at the next call if it is another one or gone; one that is gone has no positions."""
+        try:
+            yield
+        except EpochChanged:
+            self._forget(base)
+            raise
+        except StreamMissing as missing:
+            self._forget(base)
+            if epoch is None:
+                raise
+            raise epoch_changed(base, epoch, None) from missing
 
     @asynccontextmanager
     async def tail(self, base: str, *, after: int, epoch: str) -> AsyncIterator[JetStreamTail]:
         """Follow the stream from the entry after a position."""
         info = await find_stream(self._connection, base)
         if info is None or info.created != epoch:
-            now = "there is none" if info is None else f"it is {info.created}"
-            raise EpochChanged(f"the position is of epoch {epoch}, {now}")
+            raise epoch_changed(base, epoch, info.created if info else None)
         tail = JetStreamTail(self._connection, base, after=after, epoch=epoch, on_trouble=self._note_trouble)
         try:
             yield tail
@@ -328,9 +346,20 @@ class JetStreamLog:
         return True
 
     async def wipe_all(self) -> None:
-        """Remove all entries of all streams that are bound as ours are."""
+        """Remove all entries of all streams that are bound as ours are, as far as the broker lets us."""
+        left: dict[str, StreamRefused | Unavailable] = {}
         for name in await streams_of_this_log(self._connection):
-            await self.wipe(name)
+            if left and not self._connection.is_connected:
+                left[name] = self._connection.unavailable("the connection was lost before")
+                continue
+            try:
+                await self.wipe(name)
+            except (StreamRefused, Unavailable) as error:
+                left[name] = error
+        if left:
+            is_refused = any(isinstance(error, StreamRefused) for error in left.values())
+            reasons = "; ".join(f"'{name}': {error}" for name, error in left.items())
+            raise (StreamRefused if is_refused else Unavailable)(f"not every stream was emptied: {reasons}")
 
 
 @asynccontextmanager

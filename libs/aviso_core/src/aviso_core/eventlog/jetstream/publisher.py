@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from aviso_core.eventlog.base import Appended, Record
 
 _MOST_BYTES_IN_FLIGHT: Final = 32 * 1024 * 1024
+# Whoever may name any event type may name very many: beyond this, lanes that have nothing to do are let go.
+_MOST_LANES: Final = 1000
 # How often the oldest record of each lane is looked at.
 _LOOK_SECONDS: Final = 0.25
 
@@ -32,16 +34,25 @@ class Publisher:
     """Sends records over one connection. Made by `open_publisher`."""
 
     def __init__(
-        self, connection: Connection, confirm: Confirm, tasks: asyncio.TaskGroup, *, deadline_seconds: float
+        self,
+        connection: Connection,
+        confirm: Confirm,
+        tasks: asyncio.TaskGroup,
+        *,
+        deadline_seconds: float,
+        most_lanes: int,
     ) -> None:
         self.inbox = connection.client.new_inbox()
         self._connection = connection
         self._confirm = confirm
         self._tasks = tasks
         self._deadline_seconds = deadline_seconds
+        self._most_lanes = most_lanes
         self._is_over = False
         self._lanes: dict[str, Lane] = {}
         self._by_number: dict[bytes, Lane] = {}
+        self._mending: dict[Lane, asyncio.Task[None]] = {}
+        self._opened = 0
         self._bytes = 0
         self._waiting_for_room: deque[asyncio.Future[None]] = deque()
 
@@ -67,8 +78,16 @@ class Publisher:
         if self._is_over or self._connection.is_over:
             raise self._connection.unavailable("the connection is closed")
 
+    def has_lane(self, base: str) -> bool:
+        """Tell whether somebody looks after the stream of a base."""
+        return base.lower() in self._lanes
+
     def _open_lane(self, base: str) -> Lane:
-        number = b"%x" % len(self._lanes)
+        if len(self._lanes) >= self._most_lanes:
+            self._let_idle_lanes_go()
+        # A number is not given twice: an answer may come late.
+        number = b"%x" % self._opened
+        self._opened += 1
         lane = Lane(
             base,
             connection=self._connection,
@@ -78,8 +97,15 @@ class Publisher:
             deadline_seconds=self._deadline_seconds,
         )
         self._lanes[base.lower()] = self._by_number[number] = lane
-        self._tasks.create_task(lane.mend_for_ever())
+        self._mending[lane] = self._tasks.create_task(lane.mend_for_ever())
         return lane
+
+    def _let_idle_lanes_go(self) -> None:
+        busy = {lane for lane in self._mending if not lane.is_idle}
+        for lane in self._mending.keys() - busy:
+            self._mending.pop(lane).cancel()
+        self._lanes = {base: lane for base, lane in self._lanes.items() if lane in busy}
+        self._by_number = {number: lane for number, lane in self._by_number.items() if lane in busy}
 
     # --- room --------------------------------------------------------------------------------------------
 
@@ -108,7 +134,9 @@ class Publisher:
     def on_answer(self, message: Delivered) -> None:
         """Hand an acknowledgement to its lane."""
         _, number, token = message.subject.rsplit(b".", 2)
-        self._by_number[number].on_answer(token, message)
+        lane = self._by_number.get(number)
+        if lane is not None:
+            lane.on_answer(token, message)
 
     def on_lost(self) -> None:
         """Tell all lanes; if it is not to come back, give up what is in flight."""
@@ -139,11 +167,13 @@ class Publisher:
 
 @asynccontextmanager
 async def open_publisher(
-    connection: Connection, confirm: Confirm, *, deadline_seconds: float
+    connection: Connection, confirm: Confirm, *, deadline_seconds: float, most_lanes: int = _MOST_LANES
 ) -> AsyncIterator[Publisher]:
     """Listen for acknowledgements as long as the block runs."""
     async with chores() as tasks:
-        publisher = Publisher(connection, confirm, tasks, deadline_seconds=deadline_seconds)
+        publisher = Publisher(
+            connection, confirm, tasks, deadline_seconds=deadline_seconds, most_lanes=most_lanes
+        )
         answers = await connection.listen(f"{publisher.inbox}.*.*", publisher.on_answer)
         connection.on_lost.append(publisher.on_lost)
         connection.on_back.append(publisher.on_back)

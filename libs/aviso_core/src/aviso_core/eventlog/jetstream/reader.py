@@ -1,25 +1,29 @@
 """What is stored, read: a range, the last of each subject, the first of a time.
 
 All of it goes over consumers that bring what is stored and then end. One that is lost on the way is followed by another
-that begins where it stopped, as long as the stream is still the same.
+that begins where it stopped. Each time the stream is looked at once the consumer is there: whether it is still the same
+could not be told before, for it may be made anew in between.
 """
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from aviso_core import instant as instants
 from aviso_core.broker.connection import ApiRefusal
-from aviso_core.eventlog.base import Batch, Entry, EpochChanged
-from aviso_core.eventlog.jetstream.consumer import ConsumerLost, Start, from_sequence, open_consumer
-from aviso_core.eventlog.jetstream.streams import find_stream, get_stream, refused
+from aviso_core.eventlog.base import Batch, Entry, StreamMissing
+from aviso_core.eventlog.jetstream.consumer import ConsumerLost, Start, from_sequence, start_consumer
+from aviso_core.eventlog.jetstream.streams import epoch_changed, get_stream, refused
 from aviso_core.schema.stream import stream_name
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 
     from aviso_core.broker.connection import Connection
+    from aviso_core.errors import AvisoError
+    from aviso_core.eventlog.jetstream.consumer import Consumer
+    from aviso_core.eventlog.jetstream.streams import StreamInfo
 
 # So often a consumer may be lost in a row without having brought anything.
 _MOST_LOSSES: Final = 3
@@ -30,9 +34,9 @@ T = TypeVar("T")
 
 
 class Reader:
-    """Reads one stream of one epoch."""
+    """Reads one stream: that of an epoch or, without one, whichever there is when it begins."""
 
-    def __init__(self, connection: Connection, base: str, epoch: str) -> None:
+    def __init__(self, connection: Connection, base: str, epoch: str | None) -> None:
         self._connection = connection
         self._base = base
         self._stream = stream_name(base)
@@ -44,6 +48,8 @@ class Reader:
         """Yield what is stored in a range."""
         position = first - 1
         losses = 0
+        if position >= last and self._epoch is not None:
+            await self._look()
         while position < last:
             try:
                 async with aclosing(self._read_on(position + 1, last, pattern, batch_bytes)) as batches:
@@ -53,18 +59,14 @@ class Reader:
                         yield batch
             except ConsumerLost as loss:
                 losses += 1
-                await self._check_going_on(loss, losses)
-            except ApiRefusal as refusal:
-                raise refused(self._base, refusal) from refusal
+                self._check_going_on(loss, losses)
 
     async def _read_on(
         self, first: int, last: int, pattern: str | None, batch_bytes: int
     ) -> AsyncGenerator[Batch, None]:
         start = from_sequence(first)
         most = min(last - first + 1, _EVERYTHING)
-        async with open_consumer(
-            self._connection, self._stream, start, pattern=pattern, most=most
-        ) as consumer:
+        async with self._open(start, pattern=pattern, most=most) as (consumer, _):
             is_over = False
             while not is_over:
                 entries, pending = await consumer.take()
@@ -77,15 +79,11 @@ class Reader:
         """Return the last entry of each subject."""
 
         async def attempt() -> list[Entry]:
-            last = (await get_stream(self._connection, self._base)).state.last_seq
             found: dict[str, Entry] = {}
-            async with open_consumer(
-                self._connection,
-                self._stream,
-                Start(deliver_policy="last_per_subject"),
-                pattern=pattern or _ANY_SUBJECT,
-                most=_EVERYTHING,
-            ) as consumer:
+            start = Start(deliver_policy="last_per_subject")
+            async with self._open(start, pattern=pattern or _ANY_SUBJECT, most=_EVERYTHING) as opened:
+                consumer, info = opened
+                last = info.state.last_seq
                 is_over = False
                 while not is_over:
                     entries, pending = await consumer.take()
@@ -102,7 +100,7 @@ class Reader:
 
         async def attempt() -> int | None:
             start = Start(deliver_policy="by_start_time", opt_start_time=start_time)
-            async with open_consumer(self._connection, self._stream, start, most=1) as consumer:
+            async with self._open(start, pattern=None, most=1) as (consumer, _):
                 entries, _ = await consumer.take()
             return entries[0].sequence if entries else None
 
@@ -115,18 +113,43 @@ class Reader:
                 return await attempt()
             except ConsumerLost as loss:
                 losses += 1
-                await self._check_going_on(loss, losses)
-            except ApiRefusal as refusal:
-                raise refused(self._base, refusal) from refusal
+                self._check_going_on(loss, losses)
 
-    async def _check_going_on(self, loss: ConsumerLost, losses: int) -> None:
+    def _check_going_on(self, loss: ConsumerLost, losses: int) -> None:
         """Raise where another consumer would not help."""
         if losses > _MOST_LOSSES:
             raise self._connection.unavailable("reading failed", loss) from loss
-        info = await find_stream(self._connection, self._base)
-        if info is None or info.created != self._epoch:
-            now = "there is none any more" if info is None else f"it is of {info.created} now"
-            raise EpochChanged(f"stream '{self._stream}' was of epoch {self._epoch}, {now}") from loss
+
+    @asynccontextmanager
+    async def _open(
+        self, start: Start, *, pattern: str | None, most: int
+    ) -> AsyncIterator[tuple[Consumer, StreamInfo]]:
+        """Open a consumer, and say what stream it is of."""
+        try:
+            consumer = await start_consumer(self._connection, self._stream, start, pattern=pattern, most=most)
+        except ApiRefusal as refusal:
+            raise self._unless_gone(refused(self._base, refusal)) from refusal
+        try:
+            yield consumer, await self._look()
+        finally:
+            consumer.let_go()
+
+    async def _look(self) -> StreamInfo:
+        """Return what the stream is like now, which must be the one that is read."""
+        try:
+            info = await get_stream(self._connection, self._base)
+        except StreamMissing as missing:
+            raise self._unless_gone(missing) from missing
+        if self._epoch is not None and self._epoch != info.created:
+            raise epoch_changed(self._base, self._epoch, info.created)
+        self._epoch = info.created
+        return info
+
+    def _unless_gone(self, error: AvisoError) -> AvisoError:
+        """Return the error, or what it means that the stream is missing where it was there before."""
+        if self._epoch is None or not isinstance(error, StreamMissing):
+            return error
+        return epoch_changed(self._base, self._epoch, None)
 
 
 def _batches(entries: list[Entry], most_bytes: int, *, end: int | None) -> Iterator[Batch]:

@@ -13,8 +13,16 @@ from typing import Any, Final, Literal
 import msgspec
 
 from aviso_core import span
-from aviso_core.broker.connection import ApiRefusal, Connection, read_headers
-from aviso_core.eventlog.base import Bounds, Record, RecordRefused, StreamMissing, StreamRefused
+from aviso_core.broker.connection import ApiRefusal, Connection
+from aviso_core.broker.creation import create_stream
+from aviso_core.eventlog.base import (
+    Bounds,
+    EpochChanged,
+    Record,
+    RecordRefused,
+    StreamMissing,
+    StreamRefused,
+)
 from aviso_core.schema.stream import StreamConfiguration, StreamDifference, differences, stream_name
 
 NOT_FOUND: Final = 10059
@@ -137,14 +145,20 @@ class StreamInfo(msgspec.Struct, frozen=True):
             max_messages=config.max_msgs,
             max_bytes=config.max_bytes,
             max_messages_per_subject=config.max_msgs_per_subject,
-            max_age_seconds=config.max_age // _SECOND,
+            max_age_seconds=_seconds(config.max_age),
             medium=config.storage,
             replicas=config.num_replicas,
             compression=config.compression,
             discard=config.discard,
             retention=config.retention,
-            duplicate_window_seconds=config.duplicate_window // _SECOND,
+            duplicate_window_seconds=_seconds(config.duplicate_window),
         )
+
+
+def _seconds(nanoseconds: int) -> float:
+    """Return the seconds of a setting; less than one is never 0, for that is for ever."""
+    whole, rest = divmod(nanoseconds, _SECOND)
+    return nanoseconds / _SECOND if rest else whole
 
 
 _read_info: Final = msgspec.json.Decoder(StreamInfo).decode
@@ -179,6 +193,12 @@ def refused(base: str, refusal: ApiRefusal) -> StreamMissing | StreamRefused:
     return StreamRefused(f"stream '{stream_name(base)}': {refusal}")
 
 
+def epoch_changed(base: str, epoch: str, current: str | None) -> EpochChanged:
+    """Return what a position of an epoch means where the stream is of another one, or gone."""
+    now = "there is none any more" if current is None else f"it is of {current} now"
+    return EpochChanged(f"stream '{stream_name(base)}': the position is of epoch {epoch}, {now}")
+
+
 async def find_stream(connection: Connection, base: str) -> StreamInfo | None:
     """Return the stream of a base, or None where there is none."""
     if not can_be_named(base):
@@ -199,46 +219,6 @@ async def get_stream(connection: Connection, base: str) -> StreamInfo:
     return info
 
 
-class StoredEntry(msgspec.Struct, frozen=True):
-    """What is looked at of an entry that is asked for alone."""
-
-    sequence: int
-    headers: dict[str, str]
-
-
-class _StoredMessage(msgspec.Struct, frozen=True):
-    seq: int
-    # Of the protocol's own form, in base 64.
-    hdrs: bytes = b""
-
-
-class _StoredAnswer(msgspec.Struct, frozen=True):
-    message: _StoredMessage
-
-
-_read_stored: Final = msgspec.json.Decoder(_StoredAnswer).decode
-
-
-async def find_entry(connection: Connection, base: str, sequence: int) -> StoredEntry | None:
-    """Return what the broker says of one entry, its own headers included, or None where there is none."""
-    return await _find(connection, base, {"seq": sequence})
-
-
-async def find_last_entry(connection: Connection, base: str, subject: str) -> StoredEntry | None:
-    """Return what the broker says of the last entry of a subject, or None where there is none."""
-    return await _find(connection, base, {"last_by_subj": subject})
-
-
-async def _find(connection: Connection, base: str, which: dict[str, object]) -> StoredEntry | None:
-    try:
-        answer = await connection.ask(f"STREAM.MSG.GET.{stream_name(base)}", which)
-    except ApiRefusal:
-        return None
-    message = _read_stored(answer).message
-    _, headers = read_headers(message.hdrs)
-    return StoredEntry(message.seq, headers)
-
-
 async def ensure_stream(connection: Connection, wanted: StreamConfiguration) -> StreamInfo:
     """Make the stream, or mend it where it differs from what is wanted."""
     if not can_be_named(wanted.name):
@@ -248,7 +228,7 @@ async def ensure_stream(connection: Connection, wanted: StreamConfiguration) -> 
         if info is not None:
             return await _mend(connection, wanted, info)
         try:
-            return _read_info(await connection.ask(f"STREAM.CREATE.{wanted.name}", _broker_config(wanted)))
+            return _read_info(await create_stream(connection, wanted.name, _broker_config(wanted)))
         except ApiRefusal as refusal:
             # Somebody else made it in between: what they made is looked at like any other.
             if refusal.number != _NAME_IN_USE:
@@ -325,13 +305,13 @@ def _broker_config(wanted: StreamConfiguration) -> dict[str, object]:
         "max_msgs": wanted.max_messages,
         "max_bytes": wanted.max_bytes,
         "max_msgs_per_subject": wanted.max_messages_per_subject,
-        "max_age": wanted.max_age_seconds * _SECOND,
+        "max_age": int(wanted.max_age_seconds * _SECOND),
         "storage": wanted.medium,
         "num_replicas": wanted.replicas,
         "compression": wanted.compression,
         "discard": wanted.discard,
         "retention": wanted.retention,
-        "duplicate_window": wanted.duplicate_window_seconds * _SECOND,
+        "duplicate_window": int(wanted.duplicate_window_seconds * _SECOND),
         "allow_atomic": True,
     }
 

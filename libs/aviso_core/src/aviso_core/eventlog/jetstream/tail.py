@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from aviso_core.broker.connection import ApiRefusal, Connection
 from aviso_core.errors import Unavailable
-from aviso_core.eventlog.base import Batch, EpochChanged, StreamRefused
+from aviso_core.eventlog.base import Batch, StreamRefused
 from aviso_core.eventlog.jetstream.consumer import Consumer, ConsumerLost, from_sequence, start_consumer
-from aviso_core.eventlog.jetstream.streams import NOT_FOUND, StreamInfo, find_stream
+from aviso_core.eventlog.jetstream.streams import NOT_FOUND, epoch_changed, find_stream
 from aviso_core.schema.stream import stream_name
 
 if TYPE_CHECKING:
@@ -74,23 +74,19 @@ class JetStreamTail:
             consumer = await start_consumer(self._connection, stream_name(self._base), start)
         except ApiRefusal as refusal:
             if refusal.number == NOT_FOUND:
-                raise self._epoch_changed(None) from refusal
+                raise epoch_changed(self._base, self._epoch, None) from refusal
             raise
         try:
             # Asked now and not before: the stream may have been made anew in between, and the consumer be of that.
             info = await find_stream(self._connection, self._base)
             if info is None or info.created != self._epoch:
-                raise self._epoch_changed(info)
+                raise epoch_changed(self._base, self._epoch, info.created if info else None)
         except BaseException:
             consumer.let_go()
             raise
         self._consumer = consumer
         self._tell(self, False)
         return consumer
-
-    def _epoch_changed(self, info: StreamInfo | None) -> EpochChanged:
-        now = "there is none any more" if info is None else f"it is of {info.created} now"
-        return EpochChanged(f"stream '{stream_name(self._base)}' was of epoch {self._epoch}, {now}")
 
     async def _wait(self) -> None:
         """Wait a little, or until the connection is back."""

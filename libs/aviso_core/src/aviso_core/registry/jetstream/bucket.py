@@ -16,6 +16,7 @@ import msgspec
 from nats import errors as nats_errors
 
 from aviso_core.broker.connection import ApiRefusal, Connection, Listener, Listening, read_headers
+from aviso_core.broker.creation import create_stream
 from aviso_core.errors import AvisoError, Unavailable
 
 _SECOND: Final = 1_000_000_000
@@ -150,24 +151,26 @@ class Bucket:
                 f"bucket '{self.settings.name}' is made and removed by others at the same time"
             )
         if not _fits(wanted, info.config):
-            await self._change("UPDATE", info.config | wanted)
+            await self._change(info.config | wanted)
 
     async def _create(self, wanted: dict[str, object]) -> bool:
         try:
-            await self._change("CREATE", wanted)
-        except BucketRefused as refusal:
-            cause = refusal.__cause__
-            if isinstance(cause, ApiRefusal) and cause.number == _NAME_IN_USE:
+            await create_stream(self.connection, self.settings.stream, wanted)
+        except ApiRefusal as refusal:
+            if refusal.number == _NAME_IN_USE:
                 # Somebody else made it in between, with other settings.
                 return False
-            raise
+            raise self._refused(refusal) from refusal
         return True
 
-    async def _change(self, what: str, configuration: dict[str, object]) -> None:
+    async def _change(self, configuration: dict[str, object]) -> None:
         try:
-            await self.connection.ask(f"STREAM.{what}.{self.settings.stream}", configuration)
+            await self.connection.ask(f"STREAM.UPDATE.{self.settings.stream}", configuration)
         except ApiRefusal as refusal:
-            raise BucketRefused(f"bucket '{self.settings.name}': {refusal}") from refusal
+            raise self._refused(refusal) from refusal
+
+    def _refused(self, refusal: ApiRefusal) -> BucketRefused:
+        return BucketRefused(f"bucket '{self.settings.name}': {refusal}")
 
     async def _find(self) -> _Info | None:
         try:
