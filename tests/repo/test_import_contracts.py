@@ -80,8 +80,31 @@ def test_the_contracts_hold(copied_tree: Path) -> None:
         ("aviso_ingest/planted.py", "import opentelemetry"),  # how it is traced
         ("aviso_schema/planted.py", "import nats"),  # where it is kept
         ("aviso_all_in_one/planted.py", "import uvicorn"),  # who listens
+        (
+            "aviso_stream_gateway/opening.py",
+            "import aviso_ingest",
+        ),  # from where events go out to where they come in
+        ("aviso_ingest/planted.py", "import aviso_stream_gateway"),  # and back
+        ("aviso_schema/planted.py", "import aviso_stream_gateway"),  # the same, from the third
+        ("aviso_stream_gateway/app.py", "import aviso_all_in_one"),  # to what puts it together with them
+        ("aviso_http/process.py", "import aviso_stream_gateway"),  # from what all services share
+        ("aviso_stream_gateway/hub.py", "import nats"),  # where events come from
+        ("aviso_stream_gateway/handed_over.py", "import uvicorn"),  # whose connection it was
+        ("aviso_stream_gateway/streams.py", "import prometheus_client"),  # what is counted with
+        ("aviso_stream_gateway/showing.py", "import pyarrow"),  # a form for machines, outside of its room
+        (
+            "aviso_stream_gateway/session.py",
+            "import aviso_stream_gateway.stream",
+        ),  # upwards, to who gives it a connection
+        ("aviso_stream_gateway/feed.py", "import aviso_stream_gateway.hub"),  # upwards, to who moves it
+        (
+            "aviso_stream_gateway/hub.py",
+            "import aviso_stream_gateway.playback",
+        ),  # sideways: from now to history
+        ("aviso_stream_gateway/request.py", "import aviso_stream_gateway.showing"),  # sideways, at the bottom
         ("aviso_core/planted_room.py", ""),  # a room without a place in the layers
         ("aviso_http/planted_room.py", ""),  # the same, of the library above
+        ("aviso_stream_gateway/planted_room.py", ""),  # the same, of a service
     ],
 )
 def test_a_forbidden_import_is_refused(copied_tree: Path, module: str, planted: str) -> None:

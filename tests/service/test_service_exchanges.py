@@ -1,7 +1,7 @@
 """What the reference answered to the same requests, in the same order, over real HTTP.
 
-`exchanges/` holds what was recorded (`support/recordings.py` says how to read it). Where we differ on purpose, the
-table here says in what and why.
+`exchanges/` holds what was recorded (`support/recordings.py` and `support/recorded_streams.py` say how to read it).
+Where we differ on purpose, the tables here say in what and why.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from support.event_logs import asynchronous
 from support.nats import running_server
+from support.recorded_streams import Instead, Numbering, stream_faults
 from support.recordings import GUARDED, OPEN, Row, faults, on_jetstream, rows, send
 from support.services import running_service
 
@@ -22,6 +23,57 @@ EXCHANGES: Final = Path(__file__).parent / "exchanges"
 LEFT_OUT: Final = ("get /", "get /swagger-ui/", "get /api-docs/openapi.json")
 
 NOT_FOUND: Final = {"success": False, "message": "Notification not found", "request_id": "<uuid>"}
+
+# As the reference ran.
+STREAMED: Final[dict[str, Any]] = {
+    "application": {"base_url": "http://localhost:8000"},
+    "watch_endpoint": {
+        "sse_heartbeat_interval_sec": 1,
+        "connection_max_duration_sec": 4,
+        "replay_batch_size": 4,
+        "max_historical_notifications": 10,
+    },
+    "streams": {"lifetime_jitter_percent": 0},
+}
+_LIMITED: Final = "replay-control notification_replay_limit_reached"
+_COMPLETED: Final = "replay-control replay_completed"
+_CLOSED: Final = "connection-closing end_of_stream"
+_BY_TYPE: Final = "D14: each event type has numbers of its own"
+
+IN_MEMORY: Final[Mapping[str, Instead]] = {
+    **{
+        name: Instead(_BY_TYPE, numbers)
+        for name, numbers in (
+            ('replay with {"from_id": "4"}', range(4, 14)),
+            ('replay with {"from_id": "1", "to_id": "3"}', (1, 2, 3)),
+            ('replay with {"from_id": "2", "to_id": "2"}', (2,)),
+            ("replay with point", (1, 2)),
+            ("watch from an id near the end, then a live event", ()),
+            ("replay after the delete", (2, 3)),
+            ("replay runs", (1, 2, 3, *range(5, 12))),
+        )
+    },
+    'replay with {"from_id": "1", "to_date": "2999-01-01T00:00:00Z"}': Instead(
+        _BY_TYPE, first={"end_sequence": 40}
+    ),
+    'replay with {"from_id": "1", "to_id": "99999"}': Instead(_BY_TYPE, first={"end_sequence": 40}),
+}
+BY_BROKER: Final[Mapping[str, Instead]] = {
+    'replay with {"from_id": "4"}': Instead("D31: 13 was refused there", (*range(4, 11), 12, 13, 14)),
+    **{
+        f'replay with {{"from_id": "1", {end}}}': Instead(
+            "D31: two more are stored", first={"end_sequence": 40}
+        )
+        for end in ('"to_date": "2999-01-01T00:00:00Z"', '"to_id": "99999"')
+    },
+    "replay runs": Instead(
+        "D34: one less is stored", (2, 3, *range(6, 11), 12, 13, 14), last=(_COMPLETED, _CLOSED)
+    ),
+    'watch with {"from_date": "2999-01-01T00:00:00Z"}': Instead("D22: after everything", last=(_COMPLETED,)),
+    'replay with {"from_date": "2999-01-01T00:00:00Z"}': Instead(
+        "D22: after everything", last=(_COMPLETED, _CLOSED)
+    ),
+}
 
 
 class Difference(NamedTuple):
@@ -65,6 +117,9 @@ EVERYWHERE: Final = {
             "request_id": "<uuid>",
         },
     ),
+    "method GET /api/v1/watch": wrong_method("POST"),
+    "method GET /api/v1/replay": wrong_method("POST"),
+    "method DELETE /api/v1/watch": wrong_method("POST"),
     "method POST /health": wrong_method("GET, HEAD"),
     "method POST /api/v1/schema": wrong_method("GET, HEAD"),
     "method HEAD /health": Difference(
@@ -130,21 +185,26 @@ async def replay(
     *,
     backend: str = "memory",
     differences: Mapping[str, Difference] | None = None,
+    instead: Mapping[str, Instead] | None = None,
 ) -> int:
     """Send every request of a file to one server, and compare every answer; return how many there were."""
-    differences = differences or {}
-    exchanged = [row for row in rows(EXCHANGES / name) if row.get("of") != "gateway"]
+    differences, instead = differences or {}, instead or {}
+    exchanged = rows(EXCHANGES / name)
     names = {row["name"] for row in exchanged}
-    assert not set(differences) - names, "differences of exchanges that were not recorded"
+    assert not {*differences, *instead} - names, "differences of exchanges that were not recorded"
     found = []
+    numbering = Numbering(is_counted_together=backend == "memory")
     async with running_service(configuration) as service:
         for row in exchanged:
             expected = expected_of(row, backend, differences)
-            answered = await send(service, row)
-            is_left_out = row["name"] in LEFT_OUT
-            found += [
-                f"{row['name']}: {fault}" for fault in faults(answered, expected, is_left_out=is_left_out)
-            ]
+            if "stream" in expected:
+                stream = expected["stream"]
+                faulty = await stream_faults(service, row, stream, numbering, instead.get(row["name"]))
+            else:
+                answered = await send(service, row)
+                numbering.note_row(row, row.get(f"on_{backend}") or row["answer"], answered.status)
+                faulty = faults(answered, expected, is_left_out=row["name"] in LEFT_OUT)
+            found += [f"{row['name']}: {fault}" for fault in faulty]
     assert not found, "\n".join(found)
     return len(exchanged)
 
@@ -152,7 +212,7 @@ async def replay(
 @asynchronous
 async def test_what_anybody_may_do_is_answered_as_recorded() -> None:
     """The log in memory."""
-    assert await replay("open.jsonl", OPEN, differences=EVERYWHERE) == 184
+    assert await replay("open.jsonl", STREAMED | OPEN, differences=EVERYWHERE, instead=IN_MEMORY) == 286
 
 
 def test_what_anybody_may_do_is_answered_as_recorded_on_jetstream(tmp_path: Path) -> None:
@@ -161,8 +221,11 @@ def test_what_anybody_may_do_is_answered_as_recorded_on_jetstream(tmp_path: Path
     @asynchronous
     async def over(url: str) -> None:
         differences = EVERYWHERE | ON_JETSTREAM
-        configuration = on_jetstream(OPEN, url)
-        assert await replay("open.jsonl", configuration, backend="jetstream", differences=differences) == 184
+        configuration = on_jetstream(STREAMED | OPEN, url)
+        count = await replay(
+            "open.jsonl", configuration, backend="jetstream", differences=differences, instead=BY_BROKER
+        )
+        assert count == 286
 
     with running_server(tmp_path) as server:
         over(server.url)
@@ -171,10 +234,10 @@ def test_what_anybody_may_do_is_answered_as_recorded_on_jetstream(tmp_path: Path
 @asynchronous
 async def test_who_may_do_what_is_answered_as_recorded() -> None:
     """Twenty kinds of tokens, and none, at three event types and the administration."""
-    assert await replay("auth.jsonl", GUARDED) == 107
+    assert await replay("auth.jsonl", STREAMED | GUARDED) == 169
 
 
 @asynchronous
 async def test_without_event_types_everything_is_taken_as_recorded() -> None:
     """And the list of schemas says that there are none."""
-    assert await replay("no-schema.jsonl", {}) == 2
+    assert await replay("no-schema.jsonl", STREAMED) == 5

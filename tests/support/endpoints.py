@@ -1,6 +1,6 @@
 """What the endpoints do with a body before anything is stored or streamed, in the contract's order (section 2.4).
 
-No service is needed for it: the parts are the core's, and only their order is written down here.
+No running service is needed for it.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from aviso_core.errors import InvalidRequest, Refusal
-from aviso_core.matching.filter import Selection, read_point_filter, read_selection, read_undeclared_selection
 from aviso_core.request import decode_body, refuse_point, refuse_stream_members
 from aviso_core.schema.undeclared import announce_undeclared
-from aviso_core.span import read_end, read_start, require_start
+from aviso_http.access.open import OpenAccess
+from aviso_stream_gateway.request import Mode, read_asked
 
 if TYPE_CHECKING:
     from aviso_core.event import EndAt, StartAt
-    from aviso_core.matching.filter import ReadOperation
+    from aviso_core.matching.filter import ReadOperation, Selection
     from aviso_core.schema.catalog import Catalog
     from aviso_core.schema.event_type import Announced
 
@@ -60,22 +60,9 @@ def notify(catalog: Catalog, data: bytes) -> Notified:
 
 
 def read(catalog: Catalog, data: bytes, operation: ReadOperation) -> Reading:
-    """Check a watch or replay request."""
-    body = decode_body(data)
-    event_type = catalog.get(body.event_type)
-    point = read_point_filter(body.identifier)
-    start, end = read_start(body.from_id, body.from_date), None
-    if operation == "watch":
-        refuse_stream_members(body, endpoint="watch")
-    else:
-        end = read_end(body.to_id, body.to_date, start=require_start(start))
-    if event_type is None:
-        selection = read_undeclared_selection(
-            body.event_type, body.identifier, operation=operation, point=point
-        )
-    else:
-        selection = read_selection(event_type, body.identifier, operation=operation, point=point)
-    return Reading(selection, start, end)
+    """Check a watch or replay request, as the gateway does it for whoever may read everything."""
+    asked = read_asked(decode_body(data), Mode(operation), catalog=catalog, access=OpenAccess(), user=None)
+    return Reading(asked.selection, asked.start, asked.end)
 
 
 _OPERATIONS: Final[dict[Endpoint, str]] = {

@@ -3,8 +3,8 @@
 A file holds one exchange on each line, in the order in which they were sent to one fresh server. A row is a request
 and the facts of its answer: status, challenge, members or text. What is the same everywhere is left out: a stored
 notification is answered with its three members, every answer has a request id of its own, `=` for `details` is that
-they are the message, and behind the colon of a parser's message stand its own words. Rows that belong to the gateway
-say so: watch and replay, also where they are refused.
+they are the message, and behind the colon of a parser's message stand its own words. Where a stream was answered, the
+row holds that instead (`support/recorded_streams.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Row: TypeAlias = dict[str, Any]
 SECRET: Final = "shared-secret-of-the-recording"
 UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 SECOND: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|\+00:00)")
 PARSERS_WORDS: Final = (
     "JSON parsing failed: ",
     "Request deserialization failed: ",
@@ -210,6 +211,11 @@ def faults(answered: Answered, expected: Row, *, is_left_out: bool) -> list[str]
     return found
 
 
+def without_time(value: object) -> object:
+    """Return a value as it is recorded, where every instant is written alike."""
+    return _INSTANT.sub("<time>", value) if isinstance(value, str) else value
+
+
 def _faults_of_members(answered: Answered, expected: Row | None) -> list[str]:
     if answered.headers.get("content-type") != "application/json":
         return [f"content type {answered.headers.get('content-type')}"]
@@ -225,6 +231,8 @@ def _faults_of_members(answered: Answered, expected: Row | None) -> list[str]:
         if name in wanted and pattern.fullmatch(str(said.get(name))):
             said[name] = wanted[name]
     for name in ("message", "details"):
+        if "<time>" in str(wanted.get(name)):
+            said[name] = without_time(said.get(name))
         if wanted.get(name) in PARSERS_WORDS and str(said.get(name, "")).startswith(wanted[name]):
             said[name] = wanted[name]
     return [] if said == wanted else [f"{said}\n        not {wanted}"]

@@ -52,6 +52,7 @@ process_virtual_memory_bytes gauge
 aviso_log_records_dropped_total counter
 aviso_backend_connected gauge backend
 aviso_event_types gauge state
+aviso_sse_connections_ended_total counter route cause
 """
 
 
@@ -84,7 +85,7 @@ def _used() -> Metrics:
     metrics = _metrics()
     metrics.http.begin("GET")
     metrics.http.answer("/health", "GET", 200, 0.001)
-    metrics.streams.open("/api/v1/watch", "mars", "ann").close(1.0)
+    metrics.streams.open("/api/v1/watch", "mars", "ann").close(1.0, "finished")
     metrics.parts.ask(MemoryLog(), Follower(lambda _: None, strict=False))
     return metrics
 

@@ -66,5 +66,9 @@ class CrossOrigin:
             lines.append((b"access-control-allow-credentials", b"true"))
         return lines
 
+    def replaces(self, name: bytes) -> bool:
+        """Tell whether a line of an answer gives way: a stream is open to all pages only where no rule is."""
+        return name == _ALLOW_ORIGIN
+
     def _is_allowed(self, origin: bytes | None) -> bool:
         return origin is not None and (self._all or origin in self._origins)

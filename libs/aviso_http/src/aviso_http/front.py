@@ -22,7 +22,7 @@ from aviso_http.records.log import Log
 from aviso_http.telemetry import read_traceparent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from aviso_http.access.base import Access
     from aviso_http.access.user import User
@@ -89,6 +89,7 @@ class Front:
         span = self._traces.begin(parent, method=scope["method"], route=template)
         reply = _Reply(send, _new_request_id(), template, scope, self._observer, self._draining)
         if not self._cross_origin.is_off:
+            reply.replaces = self._cross_origin.replaces
             reply.add(self._cross_origin.lines(_origin(scope)))
         scope["state"] |= {"request_id": reply.request_id, "user": None, "traceparent": span.parent}
         context = request_context.set(_context(reply.request_id, None, span.parent))
@@ -176,7 +177,8 @@ class _Reply:
     """Where the answer goes: adds what every answer has, and counts it as soon as its headers are ready."""
 
     __slots__ = (
-        "_began", "_draining", "_lines", "_observer", "_send", "method", "request_id", "status", "template"
+        "_began", "_draining", "_lines", "_observer", "_send", "method", "replaces", "request_id", "status",
+        "template",
     )  # fmt: skip
 
     def __init__(
@@ -192,6 +194,8 @@ class _Reply:
         self.template = template
         self.method: str = scope["method"]
         self.status: int | None = None
+        # Tells which lines of an answer give way, whether or not it has others instead.
+        self.replaces: Callable[[bytes], bool] | None = None
         self._send = send
         self._lines: list[HeaderLine] = [(_REQUEST_ID, request_id.encode())]
         self._observer = observer
@@ -219,6 +223,8 @@ class _Reply:
         await self._send(message)
 
     def _with_ours(self, lines: Iterable[HeaderLine]) -> list[HeaderLine]:
+        if self.replaces is not None:
+            lines = [line for line in lines if not self.replaces(line[0])]
         if len(self._lines) == 1:
             return [*lines, *self._lines]
         named = {name for name, _ in self._lines}

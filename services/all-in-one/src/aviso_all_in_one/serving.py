@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import aviso_ingest.app
 import aviso_schema.app
+import aviso_stream_gateway.app
 from aviso_http.process import Process, Routes, run
 from aviso_http.signals import told_to_stop
 
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
 
 def assemble(process: Process) -> Routes:
     """Return the routes of all services."""
-    services = [aviso_ingest.app.assemble(process), aviso_schema.app.assemble(process)]
+    services = [
+        service.assemble(process)
+        for service in (aviso_ingest.app, aviso_schema.app, aviso_stream_gateway.app)
+    ]
     return Routes(
         handlers=[handler for service in services for handler in service.handlers],
         hot=[route for service in services for route in service.hot],
+        keeps=[kept for service in services for kept in service.keeps],
     )
 
 

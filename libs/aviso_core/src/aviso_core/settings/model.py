@@ -470,7 +470,7 @@ class WatchEndpoint(_Block, frozen=True, kw_only=True):
     """Seconds after which a live stream is closed, so that clients authenticate anew."""
 
     replay_batch_size: Count = 100
-    """Events read from the log at a time."""
+    """Told to readers of history as `batch_size`; the log itself is read in pieces of some size in bytes."""
 
     max_historical_notifications: Count = 10_000
     """Events that one request may replay, unless the schema says otherwise."""

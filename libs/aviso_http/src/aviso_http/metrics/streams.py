@@ -43,6 +43,9 @@ class StreamMetrics:
             "route",
             bounds=_CONNECTION_BUCKETS,
         )
+        self._ended = counters(
+            "aviso_sse_connections_ended_total", "Streams that ended, by what ended them.", "route", "cause"
+        )
         self._names: frozenset[str] = frozenset()
         self._streams_of: Multiset[tuple[str, str]] = Multiset()
         for route in _ROUTES:
@@ -70,9 +73,11 @@ class StreamMetrics:
             self, route, username, active, self._sent.of(route, label), self._errors.of(route, label)
         )
 
-    def close(self, route: str, username: str | None, seconds: float) -> None:
+    def close(self, route: str, username: str | None, seconds: float, cause: str | None) -> None:
         """Count a stream out; `StreamSeries` does."""
         self._durations.of(route).observe(seconds)
+        if cause is not None:
+            self._ended.of(route, cause).add()
         if username is not None:
             self._count_user(route, username, -1)
 
@@ -84,6 +89,7 @@ class StreamMetrics:
         yield self._sent
         yield self._errors
         yield self._durations
+        yield self._ended
 
     def _count_user(self, route: str, username: str, change: int) -> None:
         key = route, username
@@ -121,9 +127,9 @@ class StreamSeries:
         self.errors = errors
         """Frames that tell of an error."""
 
-    def close(self, seconds: float) -> None:
-        """Count it out, once: it lasted so long."""
+    def close(self, seconds: float, cause: str | None = None) -> None:
+        """Count it out, once: it lasted so long, and ended for this, if it had begun."""
         if self._is_open:
             self._is_open = False
             self._active.add(-1)
-            self._metrics.close(self._route, self._username, seconds)
+            self._metrics.close(self._route, self._username, seconds, cause)

@@ -1,0 +1,1 @@
+"""The stream gateway: events to whoever watches or replays them."""

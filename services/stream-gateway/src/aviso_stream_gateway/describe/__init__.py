@@ -1,0 +1,1 @@
+"""What this service says of its routes in the OpenAPI document."""

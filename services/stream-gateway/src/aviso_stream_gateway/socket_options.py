@@ -1,0 +1,33 @@
+"""What the kernel is asked to do for the connection of a stream, whoever carries it."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    import asyncio
+
+# A client that vanished without a word is found out by the kernel within about a minute.
+_PROBE_AFTER_SECONDS: Final = 30
+_PROBE_EVERY_SECONDS: Final = 10
+_PROBES: Final = 3
+
+
+def set_options(transport: asyncio.Transport, *, send_buffer_bytes: int) -> None:
+    """Bound what the kernel holds for a reader that has stalled, and have it ask whether one is still there."""
+    connection = cast("socket.socket | None", transport.get_extra_info("socket"))
+    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _PROBE_AFTER_SECONDS),
+        ("TCP_KEEPINTVL", _PROBE_EVERY_SECONDS),
+        ("TCP_KEEPCNT", _PROBES),
+        # The same for a client to which something is under way.
+        ("TCP_USER_TIMEOUT", 1000 * (_PROBE_AFTER_SECONDS + _PROBES * _PROBE_EVERY_SECONDS)),
+    ):
+        option = getattr(socket, name, None)
+        if option is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
