@@ -81,11 +81,12 @@ async def running_http_server(
     server = HttpServer(behaviour)
     tasks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        await server.serve(reader, writer)
+    writers: list[asyncio.StreamWriter] = []
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # No coroutine: one that is not begun when everything ends would leave its connection open.
+        writers.append(writer)
+        tasks.add(asyncio.create_task(server.serve(reader, writer)))
 
     server.is_encrypted = tls is not None
     listening = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
@@ -97,6 +98,9 @@ async def running_http_server(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
 
 
 # --- behaviours ------------------------------------------------------------------------------------------

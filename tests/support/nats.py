@@ -334,13 +334,15 @@ class Link:
         """Wait until traffic is not paused."""
         await self._flows.wait()
 
-    async def _take(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+    def _take(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        # No coroutine: one that is not begun when everything ends would leave its connection open.
         self.connections += 1
         self._another.set()
-        handler = asyncio.current_task()
-        assert handler is not None
+        handler = asyncio.create_task(self._handle(from_client, to_client))
         self.handlers.add(handler)
         handler.add_done_callback(self.handlers.discard)
+
+    async def _handle(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         with closing(to_client):
             if self._is_cut:
                 to_client.transport.abort()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aviso_core.eventlog.base import EpochChanged
 from aviso_core.matching.index import Index
 from aviso_stream_gateway.frames import live
 from aviso_stream_gateway.outlet import Piece
@@ -17,7 +18,7 @@ from aviso_stream_gateway.showing import Showing, tell_unrendered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from aviso_core.eventlog.base import Batch
+    from aviso_core.eventlog.base import Batch, Bounds
     from aviso_core.matching.filter import Filter
     from aviso_core.matching.index import Entry as IndexEntry
     from aviso_core.schema.event_type import EventType
@@ -60,6 +61,11 @@ class Feed:
     def is_idle(self) -> bool:
         """Whether nobody is served, and nobody is on the way."""
         return not self._filters and not self.expected
+
+    def check_epoch(self, bounds: Bounds) -> None:
+        """Refuse what was set up in another life of the log: positions do not compare, and this one is about to end."""
+        if bounds.epoch != self.epoch:
+            raise EpochChanged("The event type's stream was made anew a moment ago")
 
     def join(self, stream: Stream, filter: Filter) -> bool:
         """Serve a stream from here on, if it has reached as far as the feed; False where it must read on first."""

@@ -49,7 +49,7 @@ class Hub:
         self._base_url = base_url
         self._linger_seconds = linger_seconds
         self._feeds: dict[_Key, Feed] = {}
-        self._starting: dict[_Key, asyncio.Task[Feed]] = {}
+        self._starting: dict[tuple[_Key, EventType | None], asyncio.Task[Feed]] = {}
         self._motors: dict[_Key, asyncio.Task[None]] = {}
         self._lingering: dict[_Key, asyncio.TimerHandle] = {}
         # The latest; None as long as it has not changed since the beginning.
@@ -96,16 +96,25 @@ class Hub:
     # --- beginning -----------------------------------------------------------------------------------------
 
     async def _started(self, key: _Key, asked: Asked) -> Feed:
-        starting = self._starting.get(key)
-        if starting is None:
-            starting = self._starting[key] = asyncio.create_task(self._start(key, asked))
-            starting.add_done_callback(lambda _: self._starting.pop(key, None))
+        # Who was checked by the catalog of now does not wait with those who were by another.
+        asking = key, asked.event_type
+        starting = self._starting.get(asking)
+        if starting is None or starting.done():
+            starting = self._starting[asking] = asyncio.create_task(self._start(key, asked))
+            starting.add_done_callback(lambda done: self._has_started(asking, done))
         # Whoever gives up waiting leaves the others theirs.
         return await asyncio.shield(starting)
+
+    def _has_started(self, asking: tuple[_Key, EventType | None], done: asyncio.Task[Feed]) -> None:
+        if self._starting.get(asking) is done:
+            del self._starting[asking]
 
     async def _start(self, key: _Key, asked: Asked) -> Feed:
         bounds = await self._bounds.of(asked.base)
         self._check_current(asked)
+        running = self._feeds.get(key)
+        if running is not None:
+            return running
         feed = self._feeds[key] = Feed(
             asked.name,
             asked.base,

@@ -77,6 +77,9 @@ class Open:
             opening = _Opening(self._parts, asked, scope, series, ticket, feed)
             try:
                 setup = await set_up(asked, self._parts.log, self._parts.bounds)
+                if feed is not None:
+                    with setting_up(asked):
+                        feed.check_epoch(setup.bounds)
                 await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
             except BaseException:
                 opening.give_up()

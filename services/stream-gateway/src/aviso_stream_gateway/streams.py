@@ -90,7 +90,14 @@ class Streams:
         )
         self._open[stream] = let_go
         self._is_empty.clear()
+        if self.is_draining:
+            # It was let in before, and took so long to be set up.
+            self._end_soon(session)
         return stream
+
+    def _end_soon(self, session: Session) -> None:
+        at = self.timekeeper.now().seconds + random.uniform(0, self._drain_seconds)  # noqa: S311
+        session.close_by(at, Cause.SHUTDOWN)
 
     def _ended(self, stream: Stream) -> None:
         let_go = self._open.pop(stream)
@@ -112,9 +119,8 @@ class Streams:
     async def drain(self) -> None:
         """Wait until the process is on its way out, then end every stream within some seconds."""
         await self._draining.wait()
-        now = self.timekeeper.now().seconds
         for stream in list(self._open):
-            stream.session.close_by(now + random.uniform(0, self._drain_seconds), Cause.SHUTDOWN)  # noqa: S311
+            self._end_soon(stream.session)
             stream.watch_time()
 
     async def ended(self) -> None:
