@@ -1,7 +1,9 @@
 """The tutorial is true: its commands are run in their order, and print what the page shows.
 
-Services that the page starts run beside the test, on ports that are free, until the page is at its end. What follows a
-change of a folder takes effect a moment later, so a command is repeated until it prints what is shown, for a while.
+Services that the page starts run beside the test, on ports that are free, until the page is at its end, and so do the
+streams that it opens: what one of them shows after another command stands below that, in a block `text elsewhere`. What
+follows a change of a folder takes effect a moment later, so a command is repeated until it prints what is shown, for a
+while.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ if TYPE_CHECKING:
 PAGE: Final = ROOT / "docs" / "tutorial" / "first-steps.md"
 PATIENCE_SECONDS: Final = 20
 
-_BLOCK: Final = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(r"^```(sh|text|text elsewhere)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STREAM: Final = "curl -sN "
 _PORT: Final = re.compile(r"\b80\d\d\b")
 
 
 class Step(NamedTuple):
-    """What to type, and what is shown below it; None where nothing is."""
+    """What to type, what is shown below it, and what an open stream shows then; None where nothing is."""
 
     typed: str
     shown: str | None
+    elsewhere: str | None = None
 
 
 def steps(page: str) -> list[Step]:
@@ -45,10 +49,14 @@ def steps(page: str) -> list[Step]:
     for language, text in _BLOCK.findall(page):
         if language == "sh":
             found.append(Step(text, None))
-        else:
-            assert found, "what is shown stands below what was typed"
+            continue
+        assert found, "what is shown stands below what was typed"
+        if language == "text":
             assert found[-1].shown is None, "what was typed is shown once"
-            found[-1] = Step(found[-1].typed, text)
+            found[-1] = found[-1]._replace(shown=text)
+        else:
+            assert found[-1].elsewhere is None, "what a stream shows is shown once"
+            found[-1] = found[-1]._replace(elsewhere=text)
     return found
 
 
@@ -83,6 +91,35 @@ def _service(command: str, *, cwd: Path, environ: dict[str, str]) -> Iterator[No
             process.terminate()
             code = process.wait(PATIENCE_SECONDS + 30)
     assert code == 0, log.read_text()
+
+
+class _Stream:
+    """A stream that is open in another terminal."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._seen = 0
+
+    def wait_shows(self, shown: str) -> None:
+        """Wait until it shows this, behind all that it was seen to show before."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not is_as_shown(printed := self._output.read_text(encoding="utf-8")[self._seen :], shown):
+            if time.monotonic() > until:
+                pytest.fail(f"the stream shows\n{printed}\nand the page\n{shown}")
+            time.sleep(0.05)
+        self._seen += len(printed)
+
+
+@contextmanager
+def _stream(command: str, *, cwd: Path, environ: dict[str, str]) -> Iterator[_Stream]:
+    output = cwd / "stream.txt"
+    with output.open("wb") as sink:
+        process = subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=cwd, env=environ, stdout=sink)
+        try:
+            yield _Stream(output)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_SECONDS)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], port: str, log: Path) -> None:
@@ -120,12 +157,20 @@ def test_every_command_of_the_tutorial_does_what_the_page_says(tmp_path: Path) -
     """From the first to the last, in one folder, as a reader would."""
     tools = Path(sys.executable).parent
     environ = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    with ExitStack() as services:
+    stream: _Stream | None = None
+    with ExitStack() as running:
         for step in steps(with_free_ports(PAGE.read_text(encoding="utf-8"))):
             if step.typed.startswith("avisod serve"):
-                services.enter_context(_service(step.typed, cwd=tmp_path, environ=environ))
+                running.enter_context(_service(step.typed, cwd=tmp_path, environ=environ))
+            elif step.typed.startswith(_STREAM):
+                stream = running.enter_context(_stream(step.typed, cwd=tmp_path, environ=environ))
+                assert step.shown is not None, "a stream shows how it opens"
+                stream.wait_shows(step.shown)
             else:
                 _type(step, cwd=tmp_path, environ=environ)
+            if step.elsewhere is not None:
+                assert stream is not None, "a stream is opened before it shows anything"
+                stream.wait_shows(step.elsewhere)
 
 
 @pytest.mark.parametrize(
@@ -144,5 +189,7 @@ def test_what_is_shown_is_compared_line_by_line(printed: str, shown: str, same: 
 
 
 def test_what_is_typed_and_shown_is_found() -> None:
-    page = "```sh\na\n```\ntext\n```text\nb\n```\n\n```sh\nc\n```\n```yaml\nd\n```\n"
-    assert steps(page) == [Step("a\n", "b\n"), Step("c\n", None)]
+    page = (
+        "```sh\na\n```\ntext\n```text\nb\n```\n\n```sh\nc\n```\n```yaml\nd\n```\n```text elsewhere\ne\n```\n"
+    )
+    assert steps(page) == [Step("a\n", "b\n"), Step("c\n", None, "e\n")]

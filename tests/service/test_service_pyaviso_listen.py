@@ -45,16 +45,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
 
 
-@pytest.fixture(params=["memory", "jetstream"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mapping[str, Any]]:
-    """Give the settings of an empty log."""
-    if request.param == "memory":
-        yield IN_MEMORY
-        return
-    with running_server(tmp_path / "broker") as server:
-        yield jetstream(server.url)
-
-
 def free_port() -> int:
     """Return a port that nobody has now."""
     with socket.create_server((HOST, 0)) as listener:

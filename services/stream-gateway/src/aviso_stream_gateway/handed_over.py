@@ -35,10 +35,14 @@ class HandedOver(asyncio.Protocol):
         self._resumed: asyncio.Future[None] | None = None
         self._sent = 0
 
-    def take(self, transport: asyncio.Transport, *, send_buffer_bytes: int) -> None:
-        """Begin with a connection."""
+    def take(
+        self, transport: asyncio.Transport, *, send_buffer_bytes: int, most_before_live_bytes: int
+    ) -> None:
+        """Begin with a connection. No more waits than told when history is over for a reader."""
         self._transport = transport
-        transport.set_write_buffer_limits(high=_HIGH_BYTES, low=_LOW_BYTES)
+        transport.set_write_buffer_limits(
+            high=min(_HIGH_BYTES, most_before_live_bytes), low=min(_LOW_BYTES, most_before_live_bytes)
+        )
         set_options(transport, send_buffer_bytes=send_buffer_bytes)
 
     # --- the stream's side -------------------------------------------------------------------------------

@@ -111,12 +111,15 @@ class Open:
         connection = HandedOver()
         hand_over = scope.get("extensions", {}).get(HAND_OVER) if self._mode is Mode.WATCH else None
         transport = None if hand_over is None else hand_over(connection)
-        send_buffer_bytes = self._parts.settings.streams.send_buffer_bytes
+        limits = self._parts.settings.streams
+        send_buffer_bytes = limits.send_buffer_bytes
+        # What history leaves in the mailbox must not be what a live stream is ended for.
+        most_before_live_bytes = limits.max_waiting_bytes // 2
         if transport is None:
             kept = scope.get("extensions", {}).get(CONNECTION)
             if kept is not None:
                 set_options(kept, send_buffer_bytes=send_buffer_bytes)
-            outlet = ThroughServer(receive, send, kept)
+            outlet = ThroughServer(receive, send, kept, most_before_live_bytes=most_before_live_bytes)
             stream = opening.begin(outlet, setup)
             outlet.on_gone = stream.gone
             playing = self._play(opening, stream, setup)
@@ -125,7 +128,11 @@ class Open:
             finally:
                 await _ended(playing)
             return
-        connection.take(transport, send_buffer_bytes=send_buffer_bytes)
+        connection.take(
+            transport,
+            send_buffer_bytes=send_buffer_bytes,
+            most_before_live_bytes=most_before_live_bytes,
+        )
         stream = opening.begin(connection, setup)
         connection.on_gone = stream.gone
         if opening.joins_at_once(stream):

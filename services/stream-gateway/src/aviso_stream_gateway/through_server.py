@@ -24,7 +24,15 @@ _LOW_BYTES: Final = 65_536
 class ThroughServer:
     """The outlet of a stream that an ASGI server carries."""
 
-    def __init__(self, receive: Receive, send: Send, connection: asyncio.Transport | None = None) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        connection: asyncio.Transport | None = None,
+        *,
+        most_before_live_bytes: int = _LOW_BYTES,
+    ) -> None:
+        self._low_bytes = min(_LOW_BYTES, most_before_live_bytes)
         self.on_gone: Callable[[], None] | None = None
         self._connection = connection
         self._receive = receive
@@ -62,7 +70,7 @@ class ThroughServer:
 
     async def drained(self) -> None:
         """Wait until little is waiting, or the reader has gone."""
-        if self._waiting <= _LOW_BYTES or self._is_gone:
+        if self._waiting <= self._low_bytes or self._is_gone:
             await asyncio.sleep(0)
             return
         self._room.clear()
@@ -106,7 +114,7 @@ class ThroughServer:
                 await self._send({"type": "http.response.body", "body": data, "more_body": True})
                 self._waiting -= len(data)
                 self._taken += len(data)
-                if self._waiting <= _LOW_BYTES:
+                if self._waiting <= self._low_bytes:
                     self._room.set()
             if self._is_finished:
                 return await self._send({"type": "http.response.body", "body": b"", "more_body": False})

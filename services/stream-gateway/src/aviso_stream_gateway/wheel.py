@@ -30,7 +30,8 @@ class Wheel:
 
     def __init__(self, timekeeper: Timekeeper) -> None:
         self._timekeeper = timekeeper
-        self._slots: dict[int, set[Timed]] = {}
+        # In the order in which they came: what happens in one slot happens in the same order every time.
+        self._slots: dict[int, dict[Timed, None]] = {}
         # The last slot that was come by.
         self._turned = _slots_come(timekeeper.now().seconds)
 
@@ -42,7 +43,7 @@ class Wheel:
             return
         self.remove(timed)
         if slot is not None:
-            self._slots.setdefault(slot, set()).add(timed)
+            self._slots.setdefault(slot, {})[timed] = None
         timed.slot = slot
 
     def remove(self, timed: Timed) -> None:
@@ -50,7 +51,7 @@ class Wheel:
         if timed.slot is None:
             return
         others = self._slots[timed.slot]
-        others.discard(timed)
+        others.pop(timed, None)
         if not others:
             del self._slots[timed.slot]
         timed.slot = None

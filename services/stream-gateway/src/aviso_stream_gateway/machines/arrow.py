@@ -116,4 +116,4 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
 
 def _visible(event: Event) -> list[tuple[str, str]]:
     """Return the values that a CloudEvent shows, in the order in which it does."""
-    return sorted(pair for pair in event.identifier.items() if pair[1] and pair[1] != "*")
+    return [pair for pair in sorted(event.identifier.items()) if pair[1] and pair[1] != "*"]
