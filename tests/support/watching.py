@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from support.services import IN_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from support.services import Service
+    from support.sse import Frame
+    from support.stored import Stored
 
 EVENT_TYPES: Final[dict[str, Any]] = {
     # The base is not the name, so that what is shown by mistake is seen.
@@ -42,6 +46,11 @@ CONFIGURATION: Final[dict[str, Any]] = {
     "streams": {"lifetime_jitter_percent": 0},
     "logging": {"level": "warn"},
 }
+
+
+# So seldom that nothing is noticed because of them.
+QUIET: Final = {"sse_heartbeat_interval_sec": 600}
+PATIENCE_SECONDS: Final = 10.0
 
 
 def configured(backend: Mapping[str, Any] = IN_MEMORY, **blocks: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,3 +92,26 @@ async def publish(service: Service, notifications: Iterable[Mapping[str, Any]]) 
 def numbers(count: int, *, begin: int = 1) -> list[dict[str, Any]]:
     """Return so many notifications, whose numbers are their sequences where nothing was there before."""
     return [storm(number) for number in range(begin, begin + count)]
+
+
+def kinds(frames: Iterable[Frame]) -> list[str]:
+    """Return what frames are."""
+    return [frame.kind for frame in frames]
+
+
+async def until(is_so: Callable[[], bool], what: str) -> None:
+    """Wait until something is so that nobody tells."""
+    latest = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < latest, what
+        await asyncio.sleep(0.01)
+
+
+def active(stored: Stored) -> float:
+    """Return how many streams are open."""
+    return stored.count("aviso_sse_connections_active")
+
+
+async def opened(stored: Stored, count: int) -> None:
+    """Wait until so many streams are open."""
+    await until(lambda: active(stored) == count, f"{active(stored)} streams are open, not {count}")
