@@ -83,7 +83,7 @@ def serving(
 
     Its output goes to a file in the folder, and is shown if it does not start, or does not end as it should.
     """
-    port = _free_port()
+    port = free_port()
     arguments = [argument.replace("{port}", str(port)) for argument in command]
     given = {name: value.replace("{port}", str(port)) for name, value in (environment or {}).items()}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS_PREFIX)}
@@ -102,7 +102,7 @@ def serving(
         process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a port that is free now; nobody else is given it so soon."""
     with socket.socket() as one:
         one.bind((_HOST, 0))

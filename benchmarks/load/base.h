@@ -9,13 +9,16 @@
 
 static const uint64_t NANOSECONDS = 1000000000;
 
+/* Set by `main`. */
+static const char *program_name = "";
+
 static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 static void fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fputs("post: ", stderr);
+    fprintf(stderr, "%s: ", program_name);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);

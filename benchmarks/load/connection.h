@@ -107,7 +107,7 @@ static void render_piece(struct connection *connection)
             break;
         }
         write_number(connection->piece + (slot.at - begin), slot.digits,
-                     connection->first_number + connection->next_slot);
+                     connection->first_number + (uint64_t)request->step * connection->next_slot);
     }
     connection->rendered = end;
     connection->piece_length = end - begin;
@@ -194,10 +194,4 @@ static const char *read_head(struct connection *connection)
     connection->body_at = (size_t)(end - connection->answer) + 4;
     connection->whole_length = connection->body_at + (length == NULL ? 0 : strtoull(length, NULL, 10));
     return connection->whole_length > LARGEST_ANSWER_BYTES ? "an answer that is too long" : NULL;
-}
-
-static bool asks_to_close(const struct connection *connection)
-{
-    const char *value = header(connection, "connection");
-    return value != NULL && strncasecmp(value, "close", 5) == 0;
 }

@@ -131,6 +131,12 @@ static void count_answer(struct run *run, const struct connection *connection)
             (int)(length < SHOWN_BYTES ? length : SHOWN_BYTES), connection->answer + connection->body_at);
 }
 
+static bool asks_to_close(const struct connection *connection)
+{
+    const char *value = header(connection, "connection");
+    return value != NULL && strncasecmp(value, "close", 5) == 0;
+}
+
 static void end_with_answer(struct run *run, struct connection *connection)
 {
     const char *retry_after = header(connection, "retry-after");
@@ -283,10 +289,11 @@ static void print_report(const struct run *run)
 int main(int argument_count, char **arguments)
 {
     static struct run run;
+    program_name = "post";
     run.options = read_options(argument_count, arguments);
     run.service = (struct service){
         .address = run.options.address,
-        .request = make_request(&run.options),
+        .request = make_request(run.options.to, run.options.path, run.options.headers, run.options.body_file, 1),
         .poll = epoll_create1(0),
     };
     if (run.service.poll < 0)

@@ -1,6 +1,7 @@
 """The load generator from Python: what it is to send, that it is compiled when it is first wanted, and its report.
 
-`post.c` says what it does and how it counts. It stays in the user's cache under the hash of its sources.
+`post.c` says what it does and how it counts. It stays in the user's cache under the hash of its sources, and so does
+the other generator, `streams.c` (`watching`).
 """
 
 from __future__ import annotations
@@ -97,16 +98,16 @@ def rendered(template: bytes) -> int:
     return len(template) + sum(int(mark[1] or _DIGITS) - len(mark[0]) for mark in marks)
 
 
-def generator() -> Path:
-    """Return the compiled generator, which is made now if these sources have not been compiled yet."""
+def generator(name: str = "post") -> Path:
+    """Return a compiled generator, which is made now if these sources have not been compiled yet."""
     if not sys.platform.startswith("linux"):
         raise CannotGenerateLoad(_NEEDS_LINUX)
     sources = sorted(path for path in _HERE.iterdir() if path.suffix in {".c", ".h"})
     digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aviso" / "benchmarks"
-    program = folder / f"post-{digest[:16]}"
+    program = folder / f"{name}-{digest[:16]}"
     if not program.exists():
-        _compile(_HERE / "post.c", program)
+        _compile(_HERE / f"{name}.c", program)
     return program
 
 

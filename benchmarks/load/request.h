@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "options.h"
+#include "arguments.h"
 
 enum { LONGEST_NUMBER = 12 };
 
@@ -17,6 +17,8 @@ struct request {
     size_t length;
     struct slot *slots;
     size_t slot_count;
+    /* 1 where every place takes a number of its own, 0 where all places of a request have the same. */
+    int step;
 };
 
 static char *read_file(const char *path, size_t *length)
@@ -69,17 +71,18 @@ static void expand_body(struct request *request, const char *template, size_t te
     }
 }
 
-static struct request make_request(const struct options *options)
+static struct request make_request(const char *to, const char *path, const char *headers, const char *body_file,
+                                   int step)
 {
-    struct request request = {0};
+    struct request request = {.step = step};
     size_t template_length;
-    char *template = read_file(options->body_file, &template_length);
+    char *template = read_file(body_file, &template_length);
     expand_body(&request, template, template_length);
     free(template);
 
     char *head;
-    int head_length = asprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %zu\r\n\r\n", options->path,
-                               options->to, options->headers, request.length);
+    int head_length = asprintf(&head, "POST %s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %zu\r\n\r\n", path, to, headers,
+                               request.length);
     if (head_length < 0)
         fail("out of memory");
     char *whole = checked(malloc((size_t)head_length + request.length));

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aviso_stream_gateway.outlet import Piece
 
 _LOW_BYTES: Final = 65_536
+_PIECE_BYTES: Final = 65_536
 
 
 class ThroughServer:
@@ -111,13 +112,18 @@ class ThroughServer:
             while self._queue:
                 data = b"".join(self._queue)
                 self._queue.clear()
-                await self._send({"type": "http.response.body", "body": data, "more_body": True})
-                self._waiting -= len(data)
-                self._taken += len(data)
-                if self._waiting <= self._low_bytes:
-                    self._room.set()
+                # The server takes one piece at any rate, whatever its size, so what it holds is bounded by pieces.
+                for place in range(0, len(data), _PIECE_BYTES):
+                    await self._pass_piece_on(data[place : place + _PIECE_BYTES])
             if self._is_finished:
                 return await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pass_piece_on(self, piece: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        self._waiting -= len(piece)
+        self._taken += len(piece)
+        if self._waiting <= self._low_bytes:
+            self._room.set()
 
     async def _wait_left(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -277,7 +277,8 @@ class _Stream:
         self._message_ids: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._recent: list[Entry] = []
         self._recent_bytes = 0
-        self._waiting: set[asyncio.Future[None]] = set()
+        # In the order in which they came, which is the order in which they are told.
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def spelt(self, subject: str) -> str:
         """Return a subject or pattern with the base spelt as it was when the stream was made."""
@@ -402,11 +403,11 @@ class _Stream:
     async def wait_grown(self) -> None:
         """Wait for the next entry."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
+        self._waiting[waiting] = None
         try:
             await waiting
         finally:
-            self._waiting.remove(waiting)
+            del self._waiting[waiting]
 
     def let_go(self) -> None:
         """Let a tail go; with the last one goes what was kept for them."""

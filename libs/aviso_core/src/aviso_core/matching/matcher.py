@@ -30,20 +30,15 @@ class Matcher:
 
     def selects(self, candidate: Candidate) -> bool:
         """Tell whether the filter selects the event."""
-        return (
-            self._has_places(candidate)
-            and self._has_values(candidate)
-            and all(one.accepts(candidate.comparable(one.field)) for one in self.filter.constraints)
-            and self._lies_right(candidate)
-        )
-
-    def _has_places(self, candidate: Candidate) -> bool:
-        return self.filter.places is None or self.filter.places == len(candidate.identifier)
-
-    def _has_values(self, candidate: Candidate) -> bool:
-        values = candidate.identifier
-        return all(values.get(name) == text for name, text in self.filter.equals)
-
-    def _lies_right(self, candidate: Candidate) -> bool:
-        spatial, figure = self.filter.spatial, self._figure
+        chosen, values = self.filter, candidate.identifier
+        if chosen.places is not None and chosen.places != len(values):
+            return False
+        # History asks this of every event: loops, because a generator costs more than what it asks here.
+        for name, text in chosen.equals:
+            if values.get(name) != text:
+                return False
+        for one in chosen.constraints:
+            if not one.accepts(candidate.comparable(one.field)):
+                return False
+        spatial, figure = chosen.spatial, self._figure
         return spatial is None or figure is None or accepts(spatial, figure, candidate)

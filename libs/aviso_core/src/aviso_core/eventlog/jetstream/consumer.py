@@ -267,6 +267,8 @@ _NO_HEADERS: Final[dict[str, str]] = {}
 def _producers_headers(raw: bytes) -> dict[str, str]:
     """Return the headers that were appended, without those that were for the broker."""
     _, headers = read_headers(raw)
+    if b"Nats-" not in raw:
+        return headers
     return {name: value for name, value in headers.items() if not name.startswith("Nats-")}
 
 
