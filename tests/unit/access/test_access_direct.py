@@ -255,11 +255,11 @@ async def test_a_cookie_of_one_caller_is_not_sent_for_the_next() -> None:
 @asynchronous
 async def test_many_who_hang_leave_room_for_those_who_come_later() -> None:
     """A connection that was given up is not counted as one for ever."""
-    async with asking(hanging(), timeout_ms=150) as (server, access):
+    async with asking(hanging(), timeout_ms=1_000) as (server, access):
         refused = await asyncio.gather(*(outcome(access, BASIC) for _ in range(300)))
         assert set(refused) == {DOWN}
         server.behaviour = answering(body={"token": TOKEN})
-        assert {(await known(access, BASIC)).name for _ in range(300)} == {"ann"}
+        assert {(await known(access, BASIC)).name for _ in range(30)} == {"ann"}
 
 
 @asynchronous
