@@ -595,6 +595,15 @@ async def test_batches_are_bounded_in_bytes(log: EventLog) -> None:
 
 
 @over_every_log
+async def test_headers_are_among_the_bytes_of_a_batch(log: EventLog) -> None:
+    """A shape of thousands of points is a header, and the payload beside it may be empty."""
+    await fill(log, [record(payload=b"", headers={"shape": "x" * 1000}) for _ in range(100)])
+    batches = await read_batches(log, batch_bytes=5000)
+    assert sum(len(batch.entries) for batch in batches) == 100
+    assert max(len(batch.entries) for batch in batches) <= 5
+
+
+@over_every_log
 async def test_a_reader_may_resume_after_any_batch(log: EventLog) -> None:
     """`through` says up to where nothing else is to come; the last one is the end of the range."""
     await fill(log, [record(payload=b"x" * 100) for _ in range(60)])

@@ -10,7 +10,7 @@ from support.services import IN_MEMORY, running_service
 from support.sse import REPLAY, WATCH, streaming
 from support.stored import running_with_log, told
 from support.tokens import SECRET, by_hand
-from support.watching import configured, numbers, of_storms, publish, storm
+from support.watching import configured, numbers, of_storms, opened, publish, storm, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +88,23 @@ async def test_streams_are_counted_as_long_as_they_are_open() -> None:
 
 
 @asynchronous
+async def test_who_leaves_in_the_midst_of_an_answer_is_one_request() -> None:
+    """It was answered with its headers; that its reader left is told of the stream."""
+    async with running_with_log(configured(), IN_MEMORY) as stored:
+        await publish(stored.service, [storm(number, payload="x" * 50_000) for number in range(100)])
+        async with streaming(stored.service.port, REPLAY, of_storms(from_id="1"), is_slow=True) as stream:
+            await stream.next()
+        await opened(stored, 0)
+        await until(
+            lambda: not stored.count("aviso_http_requests_in_flight", method="POST"),
+            "the request does not end",
+        )
+        assert stored.count("aviso_http_requests_total", route=REPLAY, method="POST") == 1
+        assert stored.count("aviso_http_requests_total", route="error", method="POST") == 0
+        assert stored.count("aviso_sse_connections_ended_total", route=REPLAY, cause="client_left") == 1
+
+
+@asynchronous
 async def test_what_was_refused_is_no_stream() -> None:
     """And what nobody declared has no label of its own."""
     configuration = configured(auth=AUTH) | {"notification_schema_strict": False}
@@ -135,6 +152,21 @@ async def test_streams_are_recorded(capfd: pytest.CaptureFixture[str]) -> None:
     assert _of(rubbish) == ("api.request.parse.failed", "WARN", "anonymous", "none")
     (closed,) = told(output, "stream.closed")
     assert (closed["level"], closed["cause"], closed["topic"]) == ("INFO", "slow_reader", "cyclones.b.*")
+
+
+@asynchronous
+async def test_asking_for_an_event_that_is_not_there_is_no_failure_of_the_service(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Anybody can ask; who looks after the service is not to be woken by it."""
+    async with running_service(configured(logging={"level": "info"})) as service:
+        answer = await service.ask(
+            "POST", "/api/v1/explain", {"event_type": "storms", "identifier": {}, "sequence": 9}
+        )
+        assert answer.status == 404
+    output = capfd.readouterr().out
+    assert [record["level"] for record in told(output, "api.request.validation.failed")] == ["WARN"]
+    assert told(output, "stream.sse.initialization.failed") == []
 
 
 def _of(record: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from support.event_logs import asynchronous
 from support.kernel import held_for
@@ -10,6 +14,7 @@ from support.services import IN_MEMORY
 from support.sse import REPLAY, WATCH, Way, streaming
 from support.stored import running_with_log
 from support.watching import QUIET, configured, numbers, of_storms, opened, publish, storm, until
+from support.wire import PATIENCE_SECONDS, Wire, listening, request
 
 if TYPE_CHECKING:
     from support.sse import SseStream
@@ -84,3 +89,55 @@ async def test_what_a_client_sends_on_an_open_stream_is_of_no_interest() -> None
             "live-notification storms@1",
             "live-notification storms@2",
         ]
+
+
+# --- places ----------------------------------------------------------------------------------------------
+
+ONE_PLACE: Final = configured(watch_endpoint=QUIET, streams={"max_streams": 1})
+
+
+def asking(path: str, **members: str) -> bytes:
+    """Return a request for a stream."""
+    return request("POST", path, body=json.dumps(of_storms(**members)).encode())
+
+
+def wait_for_a_place(port: int) -> None:
+    """Ask for a short stream until it is let in."""
+    ends_at = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with Wire(port) as wire:
+            wire.send(asking(REPLAY, from_id="1"))
+            status = wire.response().status
+        if status == 200:
+            return
+        assert status == 503
+        assert time.monotonic() < ends_at, "the place is not given back"
+
+
+@pytest.mark.parametrize(
+    ("path", "members"), [(WATCH, {}), (WATCH, {"from_id": "1"}), (REPLAY, {"from_id": "1"})]
+)
+def test_who_left_before_there_was_an_answer_takes_no_place(
+    path: str, members: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its request and its end come together; and nothing is wrong with that."""
+    with listening(ONE_PLACE) as port:
+        for _ in range(5):
+            with Wire(port) as wire:
+                wire.send(asking(path, **members))
+                wire.end_sending()
+                wire.read_until_closed()
+        wait_for_a_place(port)
+    assert "api.request.failed" not in capfd.readouterr().out
+
+
+def test_who_leaves_with_more_to_be_answered_gives_the_place_back(capfd: pytest.CaptureFixture[str]) -> None:
+    """The request behind the stream waits for its end, and is not the one that has to hear of it."""
+    with listening(ONE_PLACE) as port:
+        wire = Wire(port)
+        wire.send(asking(WATCH) + request("GET", "/health"))
+        while b"connection_established" not in wire.receive():
+            continue
+        wire.reset()
+        wait_for_a_place(port)
+    assert "api.request.failed" not in capfd.readouterr().out

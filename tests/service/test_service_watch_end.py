@@ -49,6 +49,16 @@ async def test_a_watch_ends_with_the_token_of_its_caller() -> None:
 
 
 @asynchronous
+async def test_a_token_that_is_taken_by_leeway_has_what_is_left_of_that() -> None:
+    """A client comes again at once with the token it has: ended at once, it would do so until the leeway is over."""
+    async with (
+        running_service(configured(auth=GUARDED)) as service,
+        streaming(service.port, WATCH, of_storms(), headers=bearer(lasts=-20)) as stream,
+    ):
+        assert 30 <= (await stream.next()).data["connection_will_close_in_seconds"] <= 40
+
+
+@asynchronous
 async def test_watches_that_open_together_do_not_end_together() -> None:
     """Each lasts up to a tenth less than the longest, and says how long."""
     async with running_service(configured(streams={"lifetime_jitter_percent": 10})) as service:

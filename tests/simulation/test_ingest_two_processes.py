@@ -17,7 +17,7 @@ import pytest
 
 from support.event_logs import ask_broker, asynchronous
 from support.log_story import stored
-from support.nats import _free_ports, open_link, running_cluster, running_server
+from support.nats import free_ports, open_link, running_cluster, running_server
 from support.observed import on_broker, serving
 from support.producers import check, publishing
 
@@ -65,7 +65,7 @@ async def two_instances(folder: Path, server: Server) -> AsyncIterator[list[Inst
             (folder / name).mkdir()
         instances = [
             Instance(folder / f"s{place}", port, link)
-            for place, (port, link) in enumerate(zip(_free_ports(2), (first, second), strict=True))
+            for place, (port, link) in enumerate(zip(free_ports(2), (first, second), strict=True))
         ]
         await asyncio.gather(*(instance.start() for instance in instances))
         try:

@@ -185,7 +185,7 @@ class Cluster:
 @contextmanager
 def running_cluster(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[Cluster]:
     """Run three servers that know each other, and wait until they agree on who leads."""
-    ports = _free_ports(3)
+    ports = free_ports(3)
     routes = ", ".join(f'"nats://{_HOST}:{port}"' for port in ports)
     servers = [
         Server(
@@ -210,7 +210,7 @@ def running_cluster(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[C
         yield Cluster(servers)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that are free now: held all at once, so that no two are the same."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]

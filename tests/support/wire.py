@@ -107,6 +107,12 @@ class Wire:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
+    def receive(self) -> bytes:
+        """Return what comes next, as bytes, which must not be the end."""
+        data = self._socket.recv(65536)
+        assert data, "closed"
+        return data
+
     def response(self) -> Response:
         """Return the next answer, which must come."""
         while len(self._reading.complete) <= self._taken:

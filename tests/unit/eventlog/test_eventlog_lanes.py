@@ -12,13 +12,15 @@ import pytest
 from aviso_core.broker.connection import open_connection
 from aviso_core.eventlog.base import Appended
 from aviso_core.eventlog.jetstream.publisher import Publisher, open_publisher
-from aviso_core.eventlog.jetstream.streams import Bound, get_stream
+from aviso_core.eventlog.jetstream.streams import get_stream
 from support.event_logs import ask_broker, asynchronous, open_owning_log, options, record
 from support.nats import Server, open_link, running_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from aviso_core.eventlog.jetstream.bound import Bound
 
 BASES: Final = [f"b{number}" for number in range(40)]
 MOST: Final = 4

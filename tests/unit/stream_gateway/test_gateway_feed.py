@@ -153,6 +153,21 @@ async def test_a_reader_that_stands_still_is_closed_and_the_others_are_served() 
 
 
 @asynchronous
+async def test_a_reader_that_stands_still_is_closed_whether_or_not_events_can_be_shown() -> None:
+    """What stands in the place of an event waits for its reader as the event would."""
+    streaming, feed = Streaming(Limits(most_waiting_bytes=1000)), _feed("anything")
+    stream, reader = streaming.stream()
+    feed.join(stream, asked(event_type="anything", identifier={"a": "*"}).selection.filter)
+    for sequence in range(1, 101):
+        entry = Entry(sequence=sequence, instant=0, subject="anything.1", payload=b"")
+        feed.dispatch(Batch(entries=(entry,), through=sequence))
+    assert streaming.ended == [Cause.SLOW]
+    told = await reader.rest()
+    assert told[OPENING:-1] == [f"error {number}" for number in range(1, len(told) - OPENING)]
+    assert (len(told) < 20, told[-1]) == (True, "connection-closing end_of_stream")
+
+
+@asynchronous
 async def test_who_wrote_an_event_is_shown_to_whom_it_may_be() -> None:
     """Both kinds of reader in one dispatch, with filters that they share."""
     streaming, feed = Streaming(), _feed()

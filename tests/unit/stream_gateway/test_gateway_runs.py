@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from aviso_core.errors import Unavailable
-from aviso_core.eventlog.base import EpochChanged
+from aviso_core.eventlog.base import EpochChanged, Record
 from aviso_stream_gateway.runs import BATCH_BYTES, KEPT_BYTES, Page, Runs
 from aviso_stream_gateway.showing import Showing
 from support.event_logs import asynchronous
@@ -295,6 +296,24 @@ async def test_who_falls_far_behind_reads_alone_and_misses_nothing() -> None:
         assert len(_reads(log)) == 1
         assert got + await _sequences(slow) == list(range(1, count + 1))
     assert _reads(log) == [f"read 1 to {count}", f"read 4 to {count}"]
+
+
+@asynchronous
+async def test_shapes_count_as_much_as_they_take() -> None:
+    """They stand in headers, and their points take far more as numbers than as text."""
+    log = HeldLog()
+    shape = json.dumps([[0.5, number / 100] for number in range(4000)])
+    count = 2 * KEPT_BYTES // (8 * len(shape))
+    for _ in range(count):
+        await log.append("places", Record(subject="places.here.1", payload=b"", headers={"shape": shape}))
+    bounds = await log.bounds("places")
+    runs = Runs(log)
+    async with aclosing(_pages(runs, bounds)) as slow, aclosing(_pages(runs, bounds)) as quick:
+        await anext(slow)
+        await _sequences(quick)
+        async for _ in slow:
+            pass
+    assert len(_reads(log)) == 2, "what the quick one read is kept no more"
 
 
 @asynchronous

@@ -98,7 +98,9 @@ class Front:
         try:
             await self._serve(route, scope, receive, reply)
         except ClientGone:
-            self._observer.answer(_FAILED, reply.method, _CLIENT_GONE, reply.seconds)
+            if reply.status is None:
+                # Who left in the midst of an answer has been counted with its headers.
+                self._observer.answer(_FAILED, reply.method, _CLIENT_GONE, reply.seconds)
         except Exception as error:  # the top: logged and counted, and the process goes on
             failure = error
             log.error("api.request.failed", "a request met a bug", error=error, route=template)

@@ -20,7 +20,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import is_ssl
 
 if TYPE_CHECKING:
     import asyncio
@@ -46,6 +48,11 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnec
 
 def _nothing() -> None:
     """Tell nobody."""
+
+
+def _address(named: Any) -> tuple[str, int] | None:
+    """Return host and port of an address; others than those of TCP have none."""
+    return (str(named[0]), int(named[1])) if isinstance(named, tuple) else None
 
 
 def _end_by_closing(cycle: RequestResponseCycle) -> None:
@@ -78,6 +85,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._owing_since: float | None = None
         # Since when the client leaves unread what it was sent.
         self._unread_since: float | None = None
+        # Whose answer is under way: the request before `cycle`, where that one came while it was not answered yet.
+        self._served: RequestResponseCycle | None = None
         # What ends the connection, as soon as the requests before it are answered.
         self._refusal: Callable[[], None] | None = None
         self.on_lost: Callable[[], None] = _nothing
@@ -95,17 +104,29 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection: it owes its first request."""
-        super().connection_made(transport)
+        # Not as uvicorn does it: a socket that was asked for its addresses keeps them, which would be a seventh of what
+        # an idle stream takes.
+        self.connections.add(self)
+        self.transport = transport
+        self.flow = FlowControl(transport)
+        self.server = _address(transport.get_extra_info("sockname"))
+        self.client = _address(transport.get_extra_info("peername"))
+        self.scheme = "https" if is_ssl(transport) else "http"
         self._owing_since = time.monotonic()
 
     def eof_received(self) -> None:
         """Let a client go that says nothing more in the midst of an answer: its end is not waited for."""
-        if self._is_answering and self.cycle.response_started and not self.cycle.more_body:
+        served = self._served
+        if self._is_answering and served and served.response_started and not served.more_body:
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of the connection."""
         super().connection_lost(exc)
+        if self._served is not None and self._served is not self.cycle:
+            # It hears of nothing otherwise, and would be answered for ever.
+            self._served.disconnected = True
+            self._served.message_event.set()
         # After a reset as well: it would be held by its timer until its keep-alive ran out.
         self._unset_keepalive_if_required()
         self.on_lost()
@@ -191,6 +212,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaits_head = False
         self._unfinished_bytes = 0
         super().on_headers_complete()
+        if not self.pipeline:
+            self._served = self.cycle
         if self.scope["http_version"] == "1.0":
             _end_by_closing(self.cycle)
         self.scope["extensions"] = {HAND_OVER: self.hand_over, CONNECTION: self.transport}  # type: ignore[dict-item]
@@ -216,7 +239,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the next request, or with what ends the connection."""
+        following = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
+        if following is not None:
+            self._served = following
         if self._refusal is not None:
             self._refuse(self._refusal)
 

@@ -14,6 +14,7 @@ from aviso_core.errors import (
     UnknownField,
 )
 from aviso_core.request import decode_body
+from aviso_http.access.claims import LEEWAY_SECONDS
 from aviso_http.answers import send_answer
 from aviso_http.records.log import Log
 from aviso_stream_gateway.limits import address_of
@@ -67,7 +68,10 @@ def lifetime(parts: Parts, user: User | None) -> tuple[float, Cause]:
     seconds = longest * (1 - jitter)
     expires_at = None if user is None else user.expires_at
     if expires_at is not None:
-        left = max(0.0, expires_at - parts.streams.timekeeper.unix_seconds())
+        left = expires_at - parts.streams.timekeeper.unix_seconds()
+        if left <= 0:
+            # It was let in by the leeway. Ended at once, it would come again at once, as long as that lasts.
+            left = max(0.0, left + LEEWAY_SECONDS)
         if left < seconds:
             return left, Cause.EXPIRED
     return seconds, Cause.MAX_DURATION
@@ -75,18 +79,18 @@ def lifetime(parts: Parts, user: User | None) -> tuple[float, Cause]:
 
 async def refuse(parts: Parts, error: AvisoError, endpoint: Endpoint, scope: Scope, send: Send) -> None:
     """Answer a request that comes to nothing."""
-    _log_refusal(error)
+    _log_refusal(error, parts.problems.status_of(error))
     more = {"topic": error.topic} if isinstance(error, SetupFailed) else {}
     request_id = scope["state"]["request_id"]
     await send_answer(send, parts.problems.answer(error, endpoint, request_id, **more))
 
 
-def _log_refusal(error: AvisoError) -> None:
+def _log_refusal(error: AvisoError, status: int) -> None:
     if isinstance(error, (InvalidJson, UnknownField, InvalidRequestShape)):
         log.warning("api.request.parse.failed", str(error), error=error)
-    elif isinstance(error, (Refusal, AccessRefused)):
-        log.warning("api.request.validation.failed", str(error), error=error)
     elif isinstance(error, Overloaded):
         log.warning("stream.sse.refused", str(error), error=error)
+    elif isinstance(error, (Refusal, AccessRefused)) or status < 500:
+        log.warning("api.request.validation.failed", str(error), error=error)
     else:
         log.error("stream.sse.initialization.failed", str(error), error=error)

@@ -7,13 +7,11 @@ its socket. What they did for the connection is done here: chunks, the last of t
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from aviso_stream_gateway.socket_options import set_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aviso_stream_gateway.outlet import Piece
 
 LAST_CHUNK: Final = b"0\r\n\r\n"
@@ -23,13 +21,22 @@ _LOW_BYTES: Final = 32_768
 _HIGH_BYTES: Final = 131_072
 
 
+class Left(Protocol):
+    """Who is told that the reader has left."""
+
+    def gone(self) -> None:
+        """Take note of it."""
+        ...
+
+
 class HandedOver(asyncio.Protocol):
     """The outlet of a stream on a connection of its own."""
 
-    __slots__ = ("_is_paused", "_resumed", "_sent", "_transport", "on_gone")
+    __slots__ = ("_is_paused", "_resumed", "_sent", "_transport", "stream")
 
     def __init__(self) -> None:
-        self.on_gone: Callable[[], None] | None = None
+        # Who is to know when the reader has left. A method of it instead would be one more object for each stream.
+        self.stream: Left | None = None
         self._transport: asyncio.Transport | None = None
         self._is_paused = False
         self._resumed: asyncio.Future[None] | None = None
@@ -114,9 +121,9 @@ class HandedOver(asyncio.Protocol):
         self._transport = None
         self._is_paused = False
         self._resume()
-        on_gone, self.on_gone = self.on_gone, None
-        if on_gone is not None:
-            on_gone()
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            stream.gone()
 
     def _resume(self) -> None:
         resumed, self._resumed = self._resumed, None

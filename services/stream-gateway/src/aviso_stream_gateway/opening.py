@@ -134,7 +134,7 @@ class Open:
             most_before_live_bytes=most_before_live_bytes,
         )
         stream = opening.begin(connection, setup)
-        connection.on_gone = stream.gone
+        connection.stream = stream
         if opening.joins_at_once(stream):
             return
         self._play(opening, stream, setup)

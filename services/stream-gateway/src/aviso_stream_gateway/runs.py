@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from aviso_core.eventlog.base import Batch, Bounds, EventLog
+    from aviso_core.eventlog.base import Batch, Bounds, Entry, EventLog
     from aviso_core.matching.filter import Filter
     from aviso_core.schema.event_type import EventType
     from aviso_stream_gateway.session import Shown
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 KEPT_BYTES: Final = 8 * 1024 * 1024
 KEPT_BYTES_IN_ALL: Final = 8 * KEPT_BYTES
 BATCH_BYTES: Final = 512 * 1024
-# What an event takes in memory beside its payload, about.
+# What an event takes in memory beside its payload, about; and for each byte of its headers, of which those that are
+# long hold shapes: as text, as pairs of numbers, and as text again when it is rendered.
 _OVERHEAD: Final = 500
+_OF_HEADERS: Final = 10
 
 
 class Page:
@@ -112,7 +114,7 @@ class _Run:
             self._is_over = True
             self._failure = error if isinstance(error, Exception) else None
             raise
-        size = sum(len(entry.payload) + _OVERHEAD for entry in batch.entries)
+        size = sum(map(_size_of, batch.entries))
         page = Page(items, first=self.through + 1, through=batch.through, size=size)
         self._pages.append(page)
         self._bytes += page.size
@@ -199,6 +201,10 @@ class Runs:
             if not runs:
                 del self._runs[key]
             await run.close()
+
+
+def _size_of(entry: Entry) -> int:
+    return len(entry.payload) + _OVERHEAD + _OF_HEADERS * sum(map(len, entry.headers.values()))
 
 
 def _part(page: Page, first: int, last: int) -> Page:

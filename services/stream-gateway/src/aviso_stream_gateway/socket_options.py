@@ -17,9 +17,21 @@ _PROBES: Final = 3
 
 def set_options(transport: asyncio.Transport, *, send_buffer_bytes: int) -> None:
     """Bound what the kernel holds for a reader that has stalled, and have it ask whether one is still there."""
-    connection = cast("socket.socket | None", transport.get_extra_info("socket"))
-    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
+    if transport.is_closing():
+        # Its client left before there was an answer, and its socket may be gone already.
         return
+    kept = cast("socket.socket | None", transport.get_extra_info("socket"))
+    if kept is None or kept.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    # The transport's own stand-in for a socket makes another one for each option.
+    connection = socket.socket(kept.family, kept.type, kept.proto, fileno=kept.fileno())
+    try:
+        _set_options(connection, send_buffer_bytes)
+    finally:
+        connection.detach()
+
+
+def _set_options(connection: socket.socket, send_buffer_bytes: int) -> None:
     # Linux takes twice what it is told, for its own book-keeping, and fills nearly all of that with data.
     told = send_buffer_bytes // 2 if sys.platform == "linux" else send_buffer_bytes
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, told)

@@ -99,19 +99,25 @@ class Stream:
 
     def deliver(self, sequence: int, piece: Piece) -> bool:
         """Send an event of now, unless it was sent before; True where it was sent now."""
-        if not self.session.take(sequence):
-            return False
-        if self.outlet.waiting > self._limits.most_waiting_bytes:
-            self.close(Cause.SLOW)
+        if not self._has_room_for(sequence):
             return False
         self.outlet.send(piece)
         return True
 
     def deliver_failure(self, item: Item) -> None:
         """Send what stands in the place of an event of now that cannot be shown."""
-        if self.session.take(item.sequence):
+        if self._has_room_for(item.sequence):
             shown = Shown(item.sequence, None, item.failure, item.topic)
             self.send(self.session.not_rendered(shown))
+
+    def _has_room_for(self, sequence: int) -> bool:
+        """Tell whether an event of now is to be sent; a stream that lets too much wait is closed instead."""
+        if not self.session.take(sequence):
+            return False
+        if self.outlet.waiting > self._limits.most_waiting_bytes:
+            self.close(Cause.SLOW)
+            return False
+        return True
 
     def close(self, cause: Cause) -> None:
         """End the stream with a word to its reader."""

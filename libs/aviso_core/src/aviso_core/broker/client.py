@@ -9,9 +9,8 @@ in the clear where TLS was asked for but is not offered. The version is pinned t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from nats import errors as nats_errors
 from nats.aio.client import Client, Srv
@@ -19,20 +18,12 @@ from nats.aio.transport import TcpTransport
 from nats.protocol.parser import PERMISSIONS_ERR
 from nkeys import NkeysError  # type: ignore[import-untyped] # it brings none
 
+from aviso_core.broker.parser import MessageParser
+
+if TYPE_CHECKING:
+    from aviso_core.broker.parser import Listener
+
 _CREDENTIALS_MARKS: Final = ("BEGIN NATS USER JWT", "BEGIN USER NKEY SEED")
-
-
-class Delivered(NamedTuple):
-    """A message as it came."""
-
-    subject: bytes
-    reply: bytes
-    data: bytes
-    # None where there are none.
-    headers: bytes | None
-
-
-Listener: TypeAlias = Callable[[Delivered], None]
 
 
 class BrokerClient(Client):
@@ -41,6 +32,7 @@ class BrokerClient(Client):
     def __init__(self, *, credentials_file: str | None = None, needs_tls: bool = False) -> None:
         super().__init__()
         self.listeners: dict[int, Listener] = {}
+        self._ps = MessageParser(self)
         self._credentials_file = credentials_file
         self._needs_tls = needs_tls
 
@@ -79,13 +71,6 @@ class BrokerClient(Client):
             self._transport._io_writer.transport.abort()
 
     # --- what the library calls --------------------------------------------------------------------------
-
-    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
-        listener = self.listeners.get(sid)
-        if listener is not None:
-            listener(Delivered(subject, reply, data, headers))
-        else:
-            await super()._process_msg(sid, subject, reply, data, headers)
 
     async def _process_err(self, err_msg: str) -> None:
         """Take a complaint of the server: only those about permissions leave the connection as it is."""

@@ -22,8 +22,8 @@ import msgspec
 from nats import errors as nats_errors
 
 from aviso_core.broker.client import BrokerClient
-from aviso_core.broker.client import Delivered as Delivered
-from aviso_core.broker.client import Listener as Listener
+from aviso_core.broker.parser import Delivered as Delivered
+from aviso_core.broker.parser import Listener as Listener
 from aviso_core.errors import AvisoError, Unavailable
 from aviso_core.plain.secret import Secret, hide_credentials
 
@@ -197,10 +197,10 @@ class Connection:
 
     # --- questions ---------------------------------------------------------------------------------------
 
-    async def ask(self, subject: str, question: object = None) -> bytes:
+    async def ask(self, subject: str, question: object = None, *, may_repeat: bool = True) -> bytes:
         """Return the broker's answer to a question of its API, or raise what it refused.
 
-        It is asked again when the connection was lost meanwhile, so it must be one that may be asked twice.
+        One that may be repeated is asked again while there is no answer, also over another connection.
         """
         body = b"" if question is None else _encode(question)
         head = f"{_API}{subject}".encode()
@@ -208,7 +208,7 @@ class Connection:
             lambda reply: b"PUB %s %s %d\r\n%s\r\n" % (head, reply, len(body), body),
             what=subject,
             seconds=self._request_seconds,
-            may_repeat=True,
+            may_repeat=may_repeat,
         )
         if not message.data:
             raise self.unavailable(f"nobody answers to {subject}")

@@ -100,6 +100,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
     headers: Headers = {}
 
+    @property
+    def size(self) -> int:
+        """How much it takes, about. Shapes stand in headers, and may be all that there is of an entry."""
+        size = len(self.payload) + len(self.subject)
+        return size + sum(map(len, self.headers.values())) if self.headers else size
+
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a stream holds. `last` is the highest sequence ever given; `first` is `last + 1` when nothing is stored.

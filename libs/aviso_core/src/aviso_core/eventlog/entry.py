@@ -55,6 +55,9 @@ class _Own(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _NOTHING: Final = _Own()
+# As numbers: bytes are looked through for one byte several times as fast as for a text.
+_LINE_FEED: Final = ord("\n")
+_CARRIAGE_RETURN: Final = ord("\r")
 _encode: Final = msgspec.json.Encoder().encode
 _decode_own: Final = msgspec.json.Decoder(_Own).decode
 _decode_raw: Final = msgspec.json.Decoder(msgspec.Raw).decode
@@ -108,16 +111,28 @@ def read_entry(event_type: EventType, entry: Entry) -> Event:
 
     An entry whose shape cannot be read is still an event; it says that it cannot be rendered.
     """
-    values = decode_subject(entry.subject)[1:]
+    _, *values = decode_subject(entry.subject)
     if len(values) != len(event_type.routed):
         raise MalformedTopic(
             f"'{entry.subject}' has {len(values)} values, {event_type.name} has {len(event_type.routed)}"
         )
-    own = _read_own(entry.headers)
     identifier = dict(zip(event_type.routed, values, strict=True))
     if event_type.geometry_field is not None:
         identifier.pop(event_type.geometry_field.name, None)
-    geometry, reason = _read_shape(entry.headers, own)
+    headers = entry.headers
+    if not headers:
+        # So are most, and history is read by the million.
+        return Event(
+            event_type=event_type.name,
+            sequence=entry.sequence,
+            instant=entry.instant,
+            subject=entry.subject,
+            identifier=identifier,
+            payload=_read_payload(entry.payload),
+            unreadable="" if event_type.schema.topic else NO_EVENT_TYPE,
+        )
+    own = _read_own(headers)
+    geometry, reason = _read_shape(headers, own)
     return Event(
         event_type=event_type.name,
         sequence=entry.sequence,
@@ -128,7 +143,7 @@ def read_entry(event_type: EventType, entry: Entry) -> Event:
         payload=_read_payload(entry.payload),
         operation=own.operation,
         actor=own.actor,
-        traceparent=entry.headers.get(TRACE_HEADER, ""),
+        traceparent=headers.get(TRACE_HEADER, ""),
         producer_instant=own.time,
         unreadable=reason if event_type.schema.topic else NO_EVENT_TYPE,
     )
@@ -199,7 +214,7 @@ def _read_payload(stored: bytes) -> bytes:
         return b"null"
     if not _is_json(stored):
         return _encode(stored.decode(errors="replace"))
-    return json_text.compact(stored) if b"\n" in stored or b"\r" in stored else stored
+    return json_text.compact(stored) if _LINE_FEED in stored or _CARRIAGE_RETURN in stored else stored
 
 
 def _is_json(stored: bytes) -> bool:

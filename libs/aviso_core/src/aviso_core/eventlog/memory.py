@@ -247,7 +247,7 @@ def _batch(entries: Iterator[Entry], prefix: str, batch_bytes: int, *, end: int)
         if not entry.subject.startswith(prefix):
             continue
         taken.append(entry)
-        size += len(entry.payload) + len(entry.subject)
+        size += entry.size
         if size >= batch_bytes:
             return Batch(entries=tuple(taken), through=entry.sequence)
     return Batch(entries=tuple(taken), through=end)

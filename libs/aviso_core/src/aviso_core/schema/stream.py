@@ -60,6 +60,16 @@ class StreamDifference(msgspec.Struct, frozen=True, kw_only=True):
     loses_data: bool = False
     impossible: bool = False
 
+    @property
+    def is_spelling(self) -> bool:
+        """Whether subjects differ in large and small letters only: a stream keeps the spelling it was made with."""
+        wanted, observed = self.wanted, self.observed
+        return (
+            isinstance(wanted, tuple)
+            and isinstance(observed, tuple)
+            and [subject.lower() for subject in wanted] == [subject.lower() for subject in observed]
+        )
+
     def __str__(self) -> str:
         """Return the difference as one line."""
         return f"{self.setting}: {self.observed} → {self.wanted}"

@@ -8,11 +8,14 @@ The library takes half as much memory as the service itself, so whoever imports 
 
 from __future__ import annotations
 
+from array import array
 from itertools import accumulate, chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
+from pyarrow import compute
 
 from aviso_stream_gateway.machines.wkb import to_wkb
 
@@ -36,6 +39,8 @@ SCHEMA: Final = pa.schema(
     ]
 )
 ENDING: Final = b"aviso"
+# Values that read as "any" in a topic; they are not shown.
+_ANYTHING: Final = frozenset(("", "*"))
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -89,31 +94,56 @@ class ArrowWriter:
 
 
 def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
-    """Return events as rows."""
-    identifiers = [_visible(event) for event in events]
-    offsets = [0, *accumulate(map(len, identifiers))]
-    pairs = list(chain.from_iterable(identifiers))
+    """Return events of one event type as rows."""
+    count = len(events)
+    sequences = pa.array([event.sequence for event in events], pa.int64())
+    event_type = pa.scalar(events[0].event_type if events else "", pa.string())
+    payloads = pa.array([event.payload for event in events], pa.binary())
     return pa.record_batch(
         [
-            pa.array([event.event_type for event in events], pa.string()),
-            pa.array([event.sequence for event in events], pa.int64()),
+            pa.repeat(event_type, count),
+            sequences,
             pa.array([event.instant for event in events], pa.int64()).cast(pa.timestamp("ns", tz="UTC")),
-            pa.array([f"{event.event_type}@{event.sequence}" for event in events], pa.string()),
-            pa.MapArray.from_arrays(
-                pa.array(offsets, pa.int32()),
-                pa.array([name for name, _ in pairs], pa.string()),
-                pa.array([value for _, value in pairs], pa.string()),
-            ),
+            compute.binary_join_element_wise(event_type, sequences.cast(pa.string()), "@"),
+            _identifiers([event.identifier for event in events]),
             pa.array(
                 [None if event.geometry is None else to_wkb(event.geometry) for event in events], pa.binary()
             ),
-            pa.array([event.payload for event in events], pa.binary()).cast(pa.string()),
+            payloads.cast(pa.string()),
             pa.array([event.operation or None for event in events], pa.string()),
         ],
         schema=SCHEMA,
     )
 
 
-def _visible(event: Event) -> list[tuple[str, str]]:
+def _identifiers(identifiers: Sequence[dict[str, str]]) -> pa.MapArray:
     """Return the values that a CloudEvent shows, in the order in which it does."""
-    return [pair for pair in sorted(event.identifier.items()) if pair[1] and pair[1] != "*"]
+    names = set(map(tuple, identifiers))
+    alike = names.pop() if len(names) == 1 else ()
+    # A getter of one value does not put it into a tuple.
+    if len(alike) > 1:
+        shown = _of_same_names(sorted(alike), identifiers)
+        if shown is not None:
+            return shown
+    pairs = [[pair for pair in sorted(one.items()) if pair[1] not in _ANYTHING] for one in identifiers]
+    return pa.MapArray.from_arrays(
+        pa.array([0, *accumulate(map(len, pairs))], pa.int32()),
+        pa.array([name for name, _ in chain.from_iterable(pairs)], pa.string()),
+        pa.array([value for _, value in chain.from_iterable(pairs)], pa.string()),
+    )
+
+
+def _of_same_names(names: Sequence[str], identifiers: Sequence[dict[str, str]]) -> pa.MapArray | None:
+    """Return what is shown of identifiers with these names, or None if some of their values are not."""
+    width, count = len(names), len(identifiers)
+    values = list(chain.from_iterable(map(itemgetter(*names), identifiers)))
+    if not _ANYTHING.isdisjoint(values):
+        return None
+    places = array("i", range(width)) * count
+    return pa.MapArray.from_arrays(
+        pa.array(range(0, width * count + 1, width), pa.int32()),
+        pa.array(names, pa.string()).take(
+            pa.Array.from_buffers(pa.int32(), len(places), [None, pa.py_buffer(places)])
+        ),
+        pa.array(values, pa.string()),
+    )

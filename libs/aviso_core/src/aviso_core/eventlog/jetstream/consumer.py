@@ -12,6 +12,7 @@ one stopped. So is one that has gone silent.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Final, NamedTuple
 
 import msgspec
@@ -92,6 +93,9 @@ class Consumer:
         self._is_dry = False
         self._ran_out = False
         self._lost: str | None = None
+        # Since when something is waited for, and what will see that it was for too long.
+        self._waits_since: float | None = None
+        self._silence: asyncio.TimerHandle | None = None
 
     async def open(self, start: Start, pattern: str | None) -> None:
         """Ask the broker for the consumer."""
@@ -127,6 +131,8 @@ class Consumer:
         """End it: at once here, and at the broker as soon as it hears of it."""
         self._connection.on_lost.remove(self._lose)
         self._listening.stop()
+        if self._silence is not None:
+            self._silence.cancel()
         # Nobody waits for the answer: a consumer that is not deleted forgets itself a little later.
         self._connection.send(f"PUB $JS.API.CONSUMER.DELETE.{self._stream}.{self._name} 0\r\n\r\n".encode())
 
@@ -144,7 +150,7 @@ class Consumer:
         A call that is cancelled while it waits has taken nothing.
         """
         while True:
-            entries = self._read_arrived()
+            entries = self._read_arrived() if self._arrived else []
             if self._ran_out and not entries:
                 await self._check_everything_came()
             if self._lost is None and not self._is_dry:
@@ -171,11 +177,27 @@ class Consumer:
         if self._arrived:
             return
         self._something.clear()
+        loop = asyncio.get_running_loop()
+        self._waits_since = loop.time()
+        if self._silence is None:
+            self._silence = loop.call_later(_SILENCE_SECONDS, self._check_silence)
         try:
-            async with asyncio.timeout(_SILENCE_SECONDS):
-                await self._something.wait()
-        except TimeoutError:
+            await self._something.wait()
+        finally:
+            self._waits_since = None
+
+    def _check_silence(self) -> None:
+        """Be lost if nothing came for too long, or look again when that may be: a timer for each wait costs more."""
+        self._silence = None
+        if self._waits_since is None:
+            return
+        loop = asyncio.get_running_loop()
+        silence_ends = self._waits_since + _SILENCE_SECONDS
+        if loop.time() < silence_ends:
+            self._silence = loop.call_at(silence_ends, self._check_silence)
+        else:
             self._lost = "the broker has gone silent"
+            self._something.set()
 
     # --- pulls -------------------------------------------------------------------------------------------
 
@@ -234,7 +256,7 @@ class Consumer:
                 instant=int(instant),
                 subject=message.subject.decode(),
                 payload=message.data,
-                headers=_producers_headers(message.headers) if message.headers else _NO_HEADERS,
+                headers=_producers_headers(message.headers),
             )
         )
 
@@ -262,10 +284,14 @@ class Consumer:
 
 
 _NO_HEADERS: Final[dict[str, str]] = {}
+# Headers of which none is a producer's.
+_FOR_THE_BROKER: Final = re.compile(rb"NATS/1\.0\r\n(?:Nats-[^\r]*\r\n)*\r\n").fullmatch
 
 
-def _producers_headers(raw: bytes) -> dict[str, str]:
+def _producers_headers(raw: bytes | None) -> dict[str, str]:
     """Return the headers that were appended, without those that were for the broker."""
+    if raw is None or _FOR_THE_BROKER(raw):
+        return _NO_HEADERS
     _, headers = read_headers(raw)
     if b"Nats-" not in raw:
         return headers

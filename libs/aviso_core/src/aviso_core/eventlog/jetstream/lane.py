@@ -31,9 +31,9 @@ from aviso_core.eventlog.base import (
     StreamRefused,
     WrongLastSequence,
 )
+from aviso_core.eventlog.jetstream.bound import Bound
 from aviso_core.eventlog.jetstream.entries import StoredEntry, find_last_entry
 from aviso_core.eventlog.jetstream.frames import MESSAGE_ID, asking_for_id, publication
-from aviso_core.eventlog.jetstream.streams import Bound
 
 if TYPE_CHECKING:
     from aviso_core.broker.connection import Connection, Delivered

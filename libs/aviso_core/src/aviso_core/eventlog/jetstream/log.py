@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from nats.nuid import NUID
 
@@ -33,8 +33,6 @@ from aviso_core.eventlog.jetstream.reader import Reader
 from aviso_core.eventlog.jetstream.streams import (
     NOT_FOUND,
     OFFERS_BATCHES,
-    Bound,
-    StreamInfo,
     ensure_stream,
     epoch_changed,
     find_stream,
@@ -45,6 +43,10 @@ from aviso_core.eventlog.jetstream.streams import (
 from aviso_core.eventlog.jetstream.tail import JetStreamTail
 from aviso_core.eventlog.limits import check_batch, check_record
 from aviso_core.schema.stream import StreamConfiguration, stream_name
+
+if TYPE_CHECKING:
+    from aviso_core.eventlog.jetstream.bound import Bound
+    from aviso_core.eventlog.jetstream.stream_info import StreamInfo
 
 # The stream that a base should have, or None for a base that this process knows nothing of.
 WantedStreams: TypeAlias = Callable[[str], StreamConfiguration | None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aviso_core.broker.connection import Connection
     from aviso_core.errors import AvisoError
     from aviso_core.eventlog.jetstream.consumer import Consumer
-    from aviso_core.eventlog.jetstream.streams import StreamInfo
+    from aviso_core.eventlog.jetstream.stream_info import StreamInfo
 
 # So often a consumer may be lost in a row without having brought anything.
 _MOST_LOSSES: Final = 3
@@ -156,10 +156,10 @@ def _batches(entries: list[Entry], most_bytes: int, *, end: int | None) -> Itera
     """Yield entries in batches of a size. With an end, the last batch goes through to it, and there is one."""
     begin, size = 0, 0
     for place, entry in enumerate(entries):
-        size += len(entry.payload) + len(entry.subject)
+        size += entry.size
         if size > most_bytes and place > begin:
             yield Batch(entries=tuple(entries[begin:place]), through=entries[place - 1].sequence)
-            begin, size = place, len(entry.payload) + len(entry.subject)
+            begin, size = place, entry.size
     if begin < len(entries) or end is not None:
         rest = tuple(entries[begin:])
         yield Batch(entries=rest, through=rest[-1].sequence if end is None else end)

@@ -8,177 +8,32 @@ an error of whoever needed the stream, never a line in a log with work going on 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from aviso_core import span
 from aviso_core.broker.connection import ApiRefusal, Connection
 from aviso_core.broker.creation import create_stream
-from aviso_core.eventlog.base import (
-    Bounds,
-    EpochChanged,
-    Record,
-    RecordRefused,
-    StreamMissing,
-    StreamRefused,
+from aviso_core.eventlog.base import EpochChanged, StreamMissing, StreamRefused
+from aviso_core.eventlog.jetstream.stream_info import (
+    StreamInfo,
+    broker_config,
+    broker_settings,
+    read_stream_info,
 )
-from aviso_core.schema.stream import StreamConfiguration, StreamDifference, differences, stream_name
+from aviso_core.schema.stream import StreamConfiguration, differences, stream_name
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 NOT_FOUND: Final = 10059
-_NAME_IN_USE: Final = 10058
-_SECOND: Final = 1_000_000_000
+NAME_IN_USE: Final = 10058
 # Since this version a stream may take atomic batches.
 OFFERS_BATCHES: Final = (2, 12)
+TAKES_BATCHES: Final = {"allow_atomic": True}
 # What the broker would read as something else than a name, in a question that has it among its tokens.
 _NO_NAME: Final = re.compile(r"[\s.*>/\\\x00-\x1f\x7f]")
 _LONGEST_NAME: Final = 255
-
-
-class _Config(msgspec.Struct, frozen=True):
-    name: str
-    subjects: tuple[str, ...] = ()
-    max_msgs: int = -1
-    max_bytes: int = -1
-    max_msgs_per_subject: int = -1
-    max_age: int = 0
-    storage: Literal["file", "memory"] = "file"
-    num_replicas: int = 1
-    compression: Literal["none", "s2"] = "none"
-    discard: Literal["old", "new"] = "old"
-    retention: Literal["limits", "interest", "workqueue"] = "limits"
-    duplicate_window: int = 0
-    allow_atomic: bool = False
-
-
-class _State(msgspec.Struct, frozen=True):
-    messages: int
-    bytes: int
-    first_seq: int
-    last_seq: int
-    last_ts: str = ""
-
-
-class Bound(msgspec.Struct, frozen=True):
-    """A stream as it was found or made, so that an append does not ask the broker about it."""
-
-    wanted: StreamConfiguration | None
-    epoch: str
-    # What its subjects begin with, as it is spelt there.
-    prefix: str
-    duplicate_window_seconds: float
-    # Whether a record may replace another one of its subject.
-    is_bounded_per_subject: bool
-    # How often the connection had been lost by then.
-    seen: int
-
-    def is_for(self, wanted: StreamConfiguration | None) -> bool:
-        """Tell whether that is the stream that is wanted now."""
-        return self.wanted is wanted or self.wanted == wanted
-
-    def spelt(self, subject: str) -> str:
-        """Return a subject or pattern with the base spelt as the stream's subjects have it."""
-        prefix = self.prefix
-        return subject if subject.startswith(prefix) else prefix + subject[len(prefix) :]
-
-    def spelt_pattern(self, pattern: str | None) -> str | None:
-        """Return a pattern, if there is one, in the stream's spelling."""
-        return None if pattern is None else self.spelt(pattern)
-
-    def stored_form(self, record: Record) -> Record:
-        """Return a record with its subject in the stream's spelling."""
-        if record.subject.startswith(self.prefix):
-            return record
-        if "." not in record.subject:
-            raise RecordRefused(
-                f"JetStream cannot store '{record.subject}': there is nothing behind the base"
-            )
-        return msgspec.structs.replace(record, subject=self.spelt(record.subject))
-
-
-class StreamInfo(msgspec.Struct, frozen=True):
-    """What the broker says of a stream."""
-
-    created: str
-    config: _Config
-    state: _State
-
-    def bounds(self) -> Bounds:
-        """Return what the stream holds."""
-        empty = not self.state.messages
-        return Bounds(
-            epoch=self.created,
-            first=self.state.last_seq + 1 if empty else self.state.first_seq,
-            last=self.state.last_seq,
-            messages=self.state.messages,
-            bytes=self.state.bytes,
-            last_instant=None
-            if self.state.last_seq == 0
-            else span.read_date(self.state.last_ts, name="last_ts"),
-        )
-
-    def holds(self, base: str) -> bool:
-        """Tell whether this is the stream of a base; one that has only the name of it is somebody else's."""
-        return any(
-            subject.endswith(".>") and stream_name(subject.removesuffix(".>")) == stream_name(base)
-            for subject in self.config.subjects
-        )
-
-    def bound(self, base: str, wanted: StreamConfiguration | None, *, seen: int) -> Bound:
-        """Return what is remembered of the stream."""
-        own = (subject for subject in self.config.subjects if subject.lower() == f"{base}.>".lower())
-        return Bound(
-            wanted=wanted,
-            epoch=self.created,
-            prefix=next(own, f"{base}.>")[:-1],
-            duplicate_window_seconds=self.config.duplicate_window / _SECOND,
-            is_bounded_per_subject=self.config.max_msgs_per_subject > 0,
-            seen=seen,
-        )
-
-    def configuration(self) -> StreamConfiguration:
-        """Return the settings that we look at."""
-        config = self.config
-        return StreamConfiguration(
-            name=config.name,
-            subjects=config.subjects,
-            max_messages=config.max_msgs,
-            max_bytes=config.max_bytes,
-            max_messages_per_subject=config.max_msgs_per_subject,
-            max_age_seconds=_seconds(config.max_age),
-            medium=config.storage,
-            replicas=config.num_replicas,
-            compression=config.compression,
-            discard=config.discard,
-            retention=config.retention,
-            duplicate_window_seconds=_seconds(config.duplicate_window),
-        )
-
-
-def _seconds(nanoseconds: int) -> float:
-    """Return the seconds of a setting; less than one is never 0, for that is for ever."""
-    whole, rest = divmod(nanoseconds, _SECOND)
-    return nanoseconds / _SECOND if rest else whole
-
-
-_read_info: Final = msgspec.json.Decoder(StreamInfo).decode
-
-
-class _ListedConfig(msgspec.Struct, frozen=True):
-    name: str
-    subjects: tuple[str, ...] | None = None
-
-
-class _Listed(msgspec.Struct, frozen=True):
-    config: _ListedConfig
-
-
-class _Page(msgspec.Struct, frozen=True):
-    total: int
-    streams: tuple[_Listed, ...] | None = None
-
-
-_read_page: Final = msgspec.json.Decoder(_Page).decode
 
 
 def can_be_named(base: str) -> bool:
@@ -204,7 +59,7 @@ async def find_stream(connection: Connection, base: str) -> StreamInfo | None:
     if not can_be_named(base):
         return None
     try:
-        return _read_info(await connection.ask(f"STREAM.INFO.{stream_name(base)}"))
+        return read_stream_info(await connection.ask(f"STREAM.INFO.{stream_name(base)}"))
     except ApiRefusal as refusal:
         if refusal.number == NOT_FOUND:
             return None
@@ -228,16 +83,16 @@ async def ensure_stream(connection: Connection, wanted: StreamConfiguration) -> 
         if info is not None:
             return await _mend(connection, wanted, info)
         try:
-            return _read_info(await create_stream(connection, wanted.name, _broker_config(wanted)))
+            return read_stream_info(await create_stream(connection, wanted.name, broker_config(wanted)))
         except ApiRefusal as refusal:
             # Somebody else made it in between: what they made is looked at like any other.
-            if refusal.number != _NAME_IN_USE:
+            if refusal.number != NAME_IN_USE:
                 raise refused(wanted.name, refusal) from refusal
     raise StreamRefused(f"stream '{wanted.name}' is made and removed by others at the same time")
 
 
 async def _mend(connection: Connection, wanted: StreamConfiguration, info: StreamInfo) -> StreamInfo:
-    found = [one for one in differences(wanted, info.configuration()) if not _is_spelling(one)]
+    found = [one for one in differences(wanted, info.configuration()) if not one.is_spelling]
     for difference in found:
         if difference.setting == "medium":
             raise StreamRefused(
@@ -245,85 +100,90 @@ async def _mend(connection: Connection, wanted: StreamConfiguration, info: Strea
                 f"{str(difference.wanted).title()}; JetStream storage cannot be changed in place"
             )
     if found:
-        ours = _broker_config(wanted)
-        changes = {name: ours[name] for name in (_BROKER_NAME[one.setting] for one in found)}
         try:
-            info = await _change(connection, wanted.name, changes)
+            changes = broker_settings(wanted, found)
+            info = await change_stream(connection, wanted.name, lambda _: changes, may_repeat=True)
         except ApiRefusal as refusal:
             what = "; ".join(map(str, found))
             raise StreamRefused(f"stream '{wanted.name}' cannot be changed ({what}): {refusal}") from refusal
-    if info.config.allow_atomic or not connection.client.is_at_least(*OFFERS_BATCHES):
+    if takes_batches_or_never(connection, info):
         return info
     try:
         # A stream that an older program made: it serves all the same where the broker will not have this.
-        return await _change(connection, wanted.name, {"allow_atomic": True})
+        return await change_stream(connection, wanted.name, lambda _: TAKES_BATCHES, may_repeat=True)
     except ApiRefusal:
         return info
 
 
-def _is_spelling(difference: StreamDifference) -> bool:
-    """Tell whether subjects differ in large and small letters only: a stream keeps the spelling it was made with."""
-    wanted, observed = difference.wanted, difference.observed
-    return (
-        isinstance(wanted, tuple)
-        and isinstance(observed, tuple)
-        and [subject.lower() for subject in wanted] == [subject.lower() for subject in observed]
-    )
+def takes_batches_or_never(connection: Connection, info: StreamInfo) -> bool:
+    """Tell whether there is no point in asking for atomic batches: a stream takes them, or the broker has none."""
+    return info.config.allow_atomic or not connection.client.is_at_least(*OFFERS_BATCHES)
 
 
-async def _change(connection: Connection, name: str, changes: dict[str, object]) -> StreamInfo:
-    settings = await _whole_config(connection, name) | changes
-    return _read_info(await connection.ask(f"STREAM.UPDATE.{name}", settings))
+async def change_stream(
+    connection: Connection,
+    name: str,
+    changes: Callable[[StreamInfo], Mapping[str, object]],
+    *,
+    may_repeat: bool,
+) -> StreamInfo:
+    """Change settings of a stream: those that `changes` returns for what it is now, if any; it may also raise.
+
+    All others are sent back as the broker has them. Where an answer is lost, the change is sent again or given up.
+    """
+    answer = await connection.ask(f"STREAM.INFO.{name}")
+    info = read_stream_info(answer)
+    changed = changes(info)
+    if not changed:
+        return info
+    settings = {**_whole_config(answer), **changed}
+    return read_stream_info(await connection.ask(f"STREAM.UPDATE.{name}", settings, may_repeat=may_repeat))
 
 
-async def _whole_config(connection: Connection, name: str) -> dict[str, Any]:
+def _whole_config(answer: bytes) -> dict[str, object]:
     """Return every setting of a stream as the broker spells it, for sending back what we do not look at."""
-    answer = msgspec.json.decode(await connection.ask(f"STREAM.INFO.{name}"))
-    config = answer["config"]
+    config = msgspec.json.decode(answer)["config"]
     assert isinstance(config, dict)
     return config
 
 
-_BROKER_NAME: Final = {
-    "subjects": "subjects",
-    "max_messages": "max_msgs",
-    "max_bytes": "max_bytes",
-    "max_messages_per_subject": "max_msgs_per_subject",
-    "max_age_seconds": "max_age",
-    "replicas": "num_replicas",
-    "compression": "compression",
-    "discard": "discard",
-    "retention": "retention",
-    "duplicate_window_seconds": "duplicate_window",
-}
-
-
-def _broker_config(wanted: StreamConfiguration) -> dict[str, object]:
-    return {
-        "name": wanted.name,
-        "subjects": wanted.subjects,
-        "max_msgs": wanted.max_messages,
-        "max_bytes": wanted.max_bytes,
-        "max_msgs_per_subject": wanted.max_messages_per_subject,
-        "max_age": int(wanted.max_age_seconds * _SECOND),
-        "storage": wanted.medium,
-        "num_replicas": wanted.replicas,
-        "compression": wanted.compression,
-        "discard": wanted.discard,
-        "retention": wanted.retention,
-        "duplicate_window": int(wanted.duplicate_window_seconds * _SECOND),
-        "allow_atomic": True,
-    }
-
-
 async def streams_of_this_log(connection: Connection) -> list[str]:
     """Return the names of all streams that are bound as ours are: one base in small or large letters, all below it."""
-    listed: list[_Listed] = []
+    return [_read_listed(one).config.name async for one in listed_streams(connection)]
+
+
+async def listed_streams(connection: Connection) -> AsyncIterator[msgspec.Raw]:
+    """Yield what the broker says of each stream that is bound as ours are; one that has no leader now is left out."""
+    offset = 0
     while True:
-        page = _read_page(await connection.ask("STREAM.LIST", {"offset": len(listed)}))
-        listed += page.streams or ()
-        if not page.streams or len(listed) >= page.total:
-            return [one.config.name for one in listed if _is_ours(one.config)]
+        page = _read_page(await connection.ask("STREAM.LIST", {"offset": offset}))
+        for one in page.streams or ():
+            if _is_ours(_read_listed(one).config):
+                yield one
+        # A cluster counts those of the page that it has heard nothing of.
+        length = len(page.streams or ()) + len(page.missing or ())
+        offset += length
+        if not length or offset >= page.total:
+            return
+
+
+class _ListedConfig(msgspec.Struct, frozen=True):
+    name: str
+    subjects: tuple[str, ...] | None = None
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    config: _ListedConfig
+
+
+class _Page(msgspec.Struct, frozen=True):
+    total: int
+    streams: tuple[msgspec.Raw, ...] | None = None
+    missing: tuple[str, ...] | None = None
+
+
+_read_page: Final = msgspec.json.Decoder(_Page).decode
+_read_listed: Final = msgspec.json.Decoder(_Listed).decode
 
 
 def _is_ours(config: _ListedConfig) -> bool:
