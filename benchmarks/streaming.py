@@ -6,7 +6,9 @@ import json
 import resource
 import sys
 import sysconfig
+import tempfile
 import time
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import bench_ingest
 from load.posting import CannotGenerateLoad
 from serving import Service, serving
+from support.alone import see_only, show_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
 EVENT_TYPE: Final = bench_ingest.EVENT_TYPE
@@ -59,13 +62,22 @@ def avisod(folder: Path, made: Mapping[str, Any]) -> AbstractContextManager[Serv
     return serving([str(program), "serve", "--config", str(file), "--port", "{port}"], folder=folder)
 
 
-def gateway(folder: Path, made: Mapping[str, Any]) -> AbstractContextManager[Service]:
-    """Run the stream gateway alone while a block does."""
+@contextmanager
+def gateway(folder: Path, made: Mapping[str, Any]) -> Iterator[Service]:
+    """Run the stream gateway alone while a block does, with what it needs and nothing of this environment besides."""
     environment = {
         "AVISOSERVER_CONFIG_FILE": str(_settings_file(folder, made)),
         "AVISOSERVER_APPLICATION__PORT": "{port}",
     }
-    return serving([sys.executable, "-m", "aviso_stream_gateway"], folder=folder, environment=environment)
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        site = Path(name)
+        show_alone("aviso-stream-gateway", site=site)
+        program = (
+            see_only(site) + "import runpy; runpy.run_module('aviso_stream_gateway', run_name='__main__')"
+        )
+        command = [sys.executable, "-I", "-S", "-c", program]
+        with serving(command, folder=folder, environment=environment) as service:
+            yield service
 
 
 def bare_send(folder: Path, *, body_bytes: int) -> AbstractContextManager[Service]:

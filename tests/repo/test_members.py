@@ -9,14 +9,18 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from importlib.metadata import distribution, packages_distributions
-from pathlib import Path
+from importlib.metadata import packages_distributions
+from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from repo.tree import ROOT, committable_files, member_folders, packages_of, pyproject
+from support.alone import see_only, show_alone
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MEMBERS = pytest.mark.parametrize("member", member_folders(), ids=str)
 
@@ -96,63 +100,15 @@ def _imported_packages(file: Path) -> set[str]:
 @MEMBERS
 def test_a_member_can_be_imported_alone(member: Path, tmp_path: Path) -> None:
     """Every module of it is imported where only its dependencies, and theirs, are to be seen."""
-    for name in _closure(pyproject(member)["project"]["name"]):
-        _show_distribution(name, site=tmp_path)
+    show_alone(pyproject(member)["project"]["name"], site=tmp_path)
     for package in packages_of(member):
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            _SEE_ONLY.format(site=str(tmp_path)) + _IMPORT_ALL,
-            package.name,
-        ]
+        command = [sys.executable, "-I", "-S", "-c", see_only(tmp_path) + _IMPORT_ALL, package.name]
         ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
         assert ran.returncode == 0, ran.stderr
 
 
 def test_what_is_not_declared_is_not_there_when_alone(tmp_path: Path) -> None:
     """The test above hides what it means to hide: pytest is installed, and cannot be imported."""
-    command = [sys.executable, "-I", "-S", "-c", _SEE_ONLY.format(site=str(tmp_path)) + _IMPORT_ALL, "pytest"]
+    command = [sys.executable, "-I", "-S", "-c", see_only(tmp_path) + _IMPORT_ALL, "pytest"]
     ran = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
     assert "ModuleNotFoundError: No module named 'pytest'" in ran.stderr
-
-
-# `-S` leaves only the standard library on the path; the one folder is all that is added to it.
-_SEE_ONLY = "import sys; sys.path.append({site!r})\n"
-
-
-def _closure(name: str) -> set[str]:
-    """Return the names of a distribution and of everything that it needs on this machine."""
-    waiting = [Requirement(name)]
-    seen: set[tuple[str, frozenset[str]]] = set()
-    while waiting:
-        wanted = waiting.pop()
-        known = (canonicalize_name(wanted.name), frozenset(wanted.extras))
-        if known not in seen:
-            seen.add(known)
-            waiting += [needed for needed in _needed(wanted.name) if _applies(needed, wanted.extras)]
-    return {name for name, _ in seen}
-
-
-def _needed(name: str) -> list[Requirement]:
-    return [Requirement(text) for text in distribution(name).requires or ()]
-
-
-def _applies(needed: Requirement, extras: set[str]) -> bool:
-    """Tell whether a requirement holds on this machine, for a distribution wanted with these extras."""
-    return needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in {"", *extras})
-
-
-def _show_distribution(name: str, *, site: Path) -> None:
-    """Link the files of an installed distribution into a folder, or, of a member, its packages."""
-    for member in member_folders():
-        if canonicalize_name(pyproject(member)["project"]["name"]) == name:
-            for package in packages_of(member):
-                (site / package.name).symlink_to(ROOT / package)
-            return
-    for file in distribution(name).files or ():
-        if ".." not in file.parts:
-            link = site / file
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(Path(str(file.locate())))
