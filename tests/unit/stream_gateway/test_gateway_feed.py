@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import pytest
 
 from aviso_core.eventlog.base import Batch, Entry
 from aviso_core.eventlog.entry import POLYGON_HEADER, Origin, write_record
+from aviso_core.fields.text import TextField
+from aviso_core.schema.catalog import build_catalog
 from aviso_stream_gateway.feed import Feed
 from aviso_stream_gateway.session import Cause, Phase
 from aviso_stream_gateway.stream import Limits
 from support.catalogs import OPEN
 from support.event_logs import asynchronous
-from support.stream_parts import BASE_URL, CATALOG, Streaming, asked
+from support.stream_parts import BASE_URL, CATALOG, PLACES, Streaming, asked
 
 if TYPE_CHECKING:
     from aviso_core.matching.filter import Filter
@@ -104,6 +107,27 @@ async def test_a_feed_is_as_far_as_its_tail_though_nobody_wants_it() -> None:
     assert feed.position == 4
     feed.dispatch(_batch("here", first=5, subject="places.only"))
     assert feed.position == 5
+
+
+@asynchronous
+async def test_whoever_is_served_goes_on_when_the_event_type_has_more_fields() -> None:
+    """Filters of before select what they selected, beside those of now."""
+    streaming, feed = Streaming(), _feed()
+    before, reader_before = streaming.stream()
+    assert feed.join(before, _wants("here"))
+    fields = (*PLACES.fields, TextField(name="more", default="none"))
+    edited = build_catalog([msgspec.structs.replace(PLACES, fields=fields)], strict=False)
+    feed.revise(edited.get("places"))
+    assert feed.event_type is edited.get("places") is feed.showing.event_type
+    now, reader_now = streaming.stream()
+    assert feed.join(now, _wants("here", catalog=edited))
+    assert len(feed) == 2
+    feed.dispatch(_batch("here", "there"))
+    for reader in (reader_before, reader_now):
+        assert (await reader.take(OPENING + 1))[OPENING:] == ["live-notification 1"]
+    feed.leave(before)
+    feed.leave(now)
+    assert feed.is_idle
 
 
 @asynchronous

@@ -11,6 +11,7 @@ import pytest
 
 from aviso_core.errors import AvisoError, Overloaded, Unavailable
 from aviso_core.eventlog.base import EpochChanged, StreamMissing
+from aviso_core.fields.integer import IntegerField
 from aviso_core.fields.text import TextField
 from aviso_core.schema.catalog import build_catalog
 from aviso_core.schema.model import Auth, PayloadRules, Topic
@@ -247,10 +248,13 @@ def _changed(**members: Any) -> Catalog:
         (_changed(description="other words"), False),
         (_changed(payload=PayloadRules(required=True)), False),
         (_changed(max_historical_notifications=5), False),
+        # More is accepted than was, so who selects something still selects it.
+        (_changed(fields=(TextField(name="place"), TextField(name="step"))), False),
+        (_changed(fields=(*PLACES.fields, TextField(name="more", default="none"))), False),
         # What they are made of.
         (_changed(auth=Auth(required=True)), True),
         (_changed(topic=Topic(base="places", key_order=("step", "place"))), True),
-        (_changed(fields=(TextField(name="place"), TextField(name="step"))), True),
+        (_changed(fields=(TextField(name="place", required=True), IntegerField(name="step"))), True),
         (_changed(edges="wrapped"), True),
         # It is gone; whoever is handled without a schema is another event type.
         (build_catalog([], strict=False), True),
@@ -259,7 +263,7 @@ def _changed(**members: Any) -> Catalog:
 )
 @asynchronous
 async def test_streams_end_when_their_event_type_is_another(catalog: Catalog, ends: bool) -> None:
-    """Their readers come again, and are asked anew whether they may."""
+    """Their readers come again, and are asked anew whether they may; after any other change they go on."""
     log, streaming = HeldLog(), Streaming()
     async with _opened(log) as hub:
         feed, stream, _ = await _joined(hub, streaming)

@@ -44,6 +44,7 @@ class Feed:
         self.base = base
         self.event_type = event_type
         self.showing = Showing(name, event_type, base_url=base_url)
+        self._base_url = base_url
         self.epoch = epoch
         self.position = position
         # Why it serves nobody any more; None while it does.
@@ -76,6 +77,17 @@ class Feed:
         # Of equal filters one is kept.
         self._filters[stream] = self._index.add(filter, stream).filter
         return True
+
+    def revise(self, event_type: EventType | None) -> None:
+        """Go on with what the event type is by now: its filters mean what they meant, and events may say more."""
+        if event_type is None or self.event_type is None or event_type.schema == self.event_type.schema:
+            return
+        self.event_type = event_type
+        self.showing = Showing(self.name, event_type, base_url=self._base_url)
+        self._index = Index(event_type.schema)
+        self._filters = {
+            stream: self._index.add(wanted, stream).filter for stream, wanted in self._filters.items()
+        }
 
     def leave(self, stream: Stream) -> None:
         """Serve a stream no longer."""

@@ -10,7 +10,10 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from msgspec.structs import replace
+
 from aviso_core.errors import AvisoError, Overloaded, UnknownEventType
+from aviso_core.schema.compatibility import incompatibilities
 from aviso_http.records.log import Log
 from aviso_stream_gateway.feed import Feed
 from aviso_stream_gateway.session import Cause
@@ -79,10 +82,12 @@ class Hub:
         self._end_if_idle(feed)
 
     def catalog_changed(self, catalog: Catalog) -> None:
-        """End the streams whose event type is not any more what they were opened for."""
+        """End the streams whose event type is not any more what they were opened for; all others go on."""
         self._catalog = catalog
         for feed in list(self._feeds.values()):
-            if _has_changed(feed.name, feed.event_type, catalog):
+            if not _has_changed(feed.name, feed.event_type, catalog):
+                feed.revise(catalog.get(feed.name))
+            else:
                 log.info(
                     "stream.feed.schema.changed", "streams of a changed event type end", event_type=feed.name
                 )
@@ -118,7 +123,8 @@ class Hub:
         feed = self._feeds[key] = Feed(
             asked.name,
             asked.base,
-            asked.event_type,
+            # It may have been edited since it was asked for, in a way that changes nothing for who asked.
+            asked.event_type if self._catalog is None else self._catalog.get(asked.name),
             base_url=self._base_url,
             epoch=bounds.epoch,
             position=bounds.last,
@@ -189,7 +195,10 @@ def _key_of(base: str, name: str) -> _Key:
 
 
 def _has_changed(name: str, before: EventType | None, catalog: Catalog) -> bool:
-    """Tell whether filters and permissions of before may not hold any more."""
+    """Tell whether filters and permissions of before may not hold any more.
+
+    Where more values are accepted, or more fields, what a filter of before selects is still what it asked for.
+    """
     try:
         after = catalog.get(name)
     except UnknownEventType:
@@ -197,4 +206,6 @@ def _has_changed(name: str, before: EventType | None, catalog: Catalog) -> bool:
     if before is None or after is None:
         return before is not after
     old, new = before.schema, after.schema
-    return (old.topic, old.fields, old.edges, old.auth) != (new.topic, new.fields, new.edges, new.auth)
+    if (old.topic, old.edges, old.auth) != (new.topic, new.edges, new.auth):
+        return True
+    return old.fields != new.fields and bool(incompatibilities(old, replace(new, payload=old.payload)))
