@@ -21,7 +21,7 @@ OURS = $(shell sed -n 's/^name = "\(aviso-.*\)"$$/\1/p' $(PROJECTS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test check lint types imports quick bench golden openapi reference format lock clean
+.PHONY: help serve test check lint types imports quick bench golden openapi crd reference format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,8 +57,12 @@ golden: $(READY) ## write the golden files anew: look at the difference before y
 openapi: $(READY) ## write the OpenAPI document anew, from what each service says of its routes
 	$(BIN)/python -m aviso_schema.openapi_document $(FRAGMENTS)
 
+crd: $(READY) ## write the resource definition anew, from the structs of a manifest
+	$(BIN)/python -m aviso_operator.crd charts/aviso/files/crds/eventschemas.yaml
+
 reference: $(READY) ## write the pages that are made from --help and from the settings
 	$(BIN)/python -m aviso_all_in_one.reference docs/reference
+	$(BIN)/python -m aviso_operator.reference docs/reference
 
 format: $(READY) ## mend formatting, and of lint what can be mended
 	$(BIN)/ruff check --fix --exit-zero --quiet

@@ -77,7 +77,11 @@ class Service(NamedTuple):
 
 @contextmanager
 def serving(
-    command: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    ready: str = "/ready",
 ) -> Iterator[Service]:
     """Run a service while the block does. `{port}` in an argument or a variable becomes the port that it is to take.
 
@@ -94,7 +98,7 @@ def serving(
             arguments, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=inherited | given
         )
     try:
-        _wait_ready(process, port, output)
+        _wait_ready(process, port, output, ready)
         yield Service(port, ProcessTree(process.pid), time.perf_counter() - began)
         _stop(process, output)
     finally:
@@ -110,9 +114,9 @@ def free_port() -> int:
         return port
 
 
-def _wait_ready(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
+def _wait_ready(process: subprocess.Popen[bytes], port: int, output: Path, ready: str) -> None:
     deadline = time.perf_counter() + _START_SECONDS
-    while not _is_ready(port):
+    while not _is_ready(port, ready):
         if process.poll() is not None:
             raise _failure(f"ended with {process.returncode} before it was ready", output)
         if time.perf_counter() > deadline:
@@ -121,10 +125,10 @@ def _wait_ready(process: subprocess.Popen[bytes], port: int, output: Path) -> No
         time.sleep(_RESOLUTION_SECONDS)
 
 
-def _is_ready(port: int) -> bool:
+def _is_ready(port: int, path: str) -> bool:
     connection = HTTPConnection(_HOST, port, timeout=1)
     try:
-        connection.request("GET", "/ready")
+        connection.request("GET", path)
         return connection.getresponse().status == 200
     except (OSError, HTTPException):
         return False

@@ -180,25 +180,6 @@ def test_a_json_schema_is_one(field: AnyField) -> None:
     jsonschema_rs.meta.validate(field.json_schema())
 
 
-@every_type
-def test_settings_in_a_custom_resource_are_structural(field_type: type[AnyField]) -> None:
-    """The API server wants a type everywhere and no alternatives."""
-    settings = field_type.crd_settings()
-    if settings is not None:
-        assert settings["type"] == "object"
-        assert settings["properties"]
-        _check_structural(settings)
-
-
-def _check_structural(fragment: dict[str, Any]) -> None:
-    assert not fragment.keys() & {"$ref", "anyOf", "allOf", "oneOf", "not", "definitions", "$defs"}
-    assert isinstance(fragment["type"], str)
-    for inner in fragment.get("properties", {}).values():
-        _check_structural(inner)
-    if fragment["type"] == "array":
-        _check_structural(fragment["items"])
-
-
 # --- constraints -----------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The tutorial is true: its commands are run in their order, and print what the page shows.
+"""The pages with commands to type are true: these are run in their order, and print what the page shows.
 
 Services that the page starts run beside the test, on ports that are free, until the page is at its end, and so do the
 streams that it opens: what one of them shows after another command stands below that, in a block `text elsewhere`. What
@@ -27,7 +27,7 @@ from repo.tree import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE: Final = ROOT / "docs" / "tutorial" / "first-steps.md"
+PAGES: Final = ("tutorial/first-steps.md", "how-to/move-into-a-cluster.md")
 PATIENCE_SECONDS: Final = 20
 
 _BLOCK: Final = re.compile(r"^```(sh|text|text elsewhere)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -153,13 +153,14 @@ def _type(step: Step, *, cwd: Path, environ: dict[str, str]) -> None:
         time.sleep(0.2)
 
 
-def test_every_command_of_the_tutorial_does_what_the_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_of_a_page_does_what_the_page_says(page: str, tmp_path: Path) -> None:
     """From the first to the last, in one folder, as a reader would."""
     tools = Path(sys.executable).parent
     environ = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tmp_path)}
     stream: _Stream | None = None
     with ExitStack() as running:
-        for step in steps(with_free_ports(PAGE.read_text(encoding="utf-8"))):
+        for step in steps(with_free_ports((ROOT / "docs" / page).read_text(encoding="utf-8"))):
             if step.typed.startswith("avisod serve"):
                 running.enter_context(_service(step.typed, cwd=tmp_path, environ=environ))
             elif step.typed.startswith(_STREAM):

@@ -102,6 +102,16 @@ def test_the_contracts_hold(copied_tree: Path) -> None:
             "import aviso_stream_gateway.playback",
         ),  # sideways: from now to history
         ("aviso_stream_gateway/request.py", "import aviso_stream_gateway.showing"),  # sideways, at the bottom
+        (
+            "aviso_operator/planted.py",
+            "import aviso_schema",
+        ),  # from what declares event types to what tells of them
+        ("aviso_ingest/planted.py", "import aviso_operator"),  # and from a service back
+        (
+            "aviso_all_in_one/planted.py",
+            "import aviso_operator",
+        ),  # the same, from what puts services together
+        ("aviso_operator/planted.py", "import aviso_all_in_one"),  # and back
         ("aviso_core/planted_room.py", ""),  # a room without a place in the layers
         ("aviso_http/planted_room.py", ""),  # the same, of the library above
         ("aviso_stream_gateway/planted_room.py", ""),  # the same, of a service

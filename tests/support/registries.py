@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from aviso_core.registry.base import Published, Unreadable, Version, Withdrawn, hash_of
 from aviso_core.schema.manifest import read_manifest
 from aviso_core.schema.model import Schema, encode_schema
@@ -44,10 +46,10 @@ def manifest(event_type: str, *, base: str | None = None, description: str = "")
 
 
 def schema(event_type: str, *, base: str | None = None, description: str = "") -> Schema:
-    """Return the schema of such a manifest."""
-    read, faults = read_manifest(manifest(event_type, base=base, description=description))
+    """Return the schema of such a manifest, with a description that may be longer than that of a manifest."""
+    read, faults = read_manifest(manifest(event_type, base=base))
     assert read is not None, faults
-    return read
+    return msgspec.structs.replace(read, description=description)
 
 
 def published(event_type: str, revision: int, *, base: str | None = None, description: str = "") -> Published:

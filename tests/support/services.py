@@ -105,6 +105,7 @@ async def running_service(
         run(
             settings_of(configuration),
             assemble=assembled,
+            service="avisod",
             environ={},
             version="0",
             stop=stop,

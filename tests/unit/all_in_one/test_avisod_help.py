@@ -11,18 +11,27 @@ import pytest
 
 from aviso_all_in_one.__main__ import perform
 from aviso_all_in_one.command.arguments import help_texts, parse
+from aviso_all_in_one.live.sight import Sight
 from aviso_all_in_one.reference import field_texts, main, pages
 from aviso_all_in_one.sample import SAMPLES_FOLDER
 from aviso_core.settings.model import Settings
 from repo.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from aviso_all_in_one.live.sight import Wish
+    from aviso_core.settings.model import JetStream
 
 HELP: Final = help_texts()
 EXAMPLES: Final = sorted({line for text in HELP.values() for line in re.findall(r"\$ avisod (.+)", text)})
-CONFIGURATION = "{application: {host: h, port: 1}, notification_backend: {kind: in_memory}}"
+CONFIGURATION = """\
+application: {host: h, port: 1}
+notification_backend: {kind: jetstream, jetstream: {retention_time: 7d}}
+notification_schema:
+  runs: {topic: {base: runs, key_order: [n]}, identifier: {n: {type: IntHandler, required: true}}}
+"""
 
 
 def test_every_command_has_a_help() -> None:
@@ -32,6 +41,7 @@ def test_every_command_has_a_help() -> None:
         "avisod check",
         "avisod schema",
         "avisod schema diff",
+        "avisod schema import",
         "avisod version",
     ]
 
@@ -58,26 +68,41 @@ async def _service(settings: Settings, *, on_ready: Callable[[int], None]) -> No
     on_ready(settings.application.port)
 
 
+async def _look(jetstream: JetStream, wishes: Sequence[Wish]) -> Sight:
+    return Sight()
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_works(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With good files under the names that the examples use, each of them succeeds."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.yaml").write_text(CONFIGURATION)
+    for name in ("config.yaml", "services.yaml"):
+        (tmp_path / name).write_text(CONFIGURATION)
     (tmp_path / "schemas").mkdir()
     manifest = (SAMPLES_FOLDER / "weather-alert.yaml").read_text()
     for name in ("old.yaml", "new.yaml", "schemas/alert.yaml"):
         (tmp_path / name).write_text(manifest)
     out, err = io.StringIO(), io.StringIO()
     wanted = parse(shlex.split(example))
-    assert perform(wanted, environ={}, out=out, err=err, service=_service) == 0, (
-        out.getvalue() + err.getvalue()
-    )
+    code = perform(wanted, environ={}, out=out, err=err, service=_service, look=_look)
+    assert code == 0, out.getvalue() + err.getvalue()
 
 
 def test_there_are_examples_of_everything() -> None:
     shown = " ".join(EXAMPLES)
     assert all(
-        word in shown for word in ("serve", "check", "schema diff", "--json", "--log nats", "--samples")
+        word in shown
+        for word in (
+            "serve",
+            "check",
+            "schema diff",
+            "--live",
+            "schema import",
+            "--adopt",
+            "--json",
+            "--log nats",
+            "--samples",
+        )
     )
 
 

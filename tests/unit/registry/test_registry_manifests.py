@@ -102,8 +102,10 @@ def test_a_fault_has_its_line(content: bytes, line: int) -> None:
 
 
 def test_what_only_the_checks_find_has_the_line_of_the_manifest() -> None:
-    content = b"\n\n" + STORMS.replace(b"[place]", b"[place, place]")
-    assert str(_wanted({"storms.yaml": content})["storms"]).startswith("storms.yaml, line 4: storms.topic")
+    content = b"\n\n" + STORMS.replace(b"type: String", b"type: String\n      string: {pattern: '['}")
+    assert str(_wanted({"storms.yaml": content})["storms"]).startswith(
+        "storms.yaml, line 4: storms.identifier"
+    )
 
 
 def test_of_a_manifest_with_faults_the_others_in_its_file_are_taken() -> None:

@@ -37,6 +37,7 @@ WHOLE = [
     ({"max_historical_notifications": 5}, []),
     ({"event_type": "walks"}, ["event_type"]),
     ({"topic": Topic(base="walks", key_order=("class",))}, ["topic.base"]),
+    ({"topic": Topic(base="RUNS", key_order=("class",))}, []),
     ({"topic": Topic(base="runs", key_order=("class", "kind"))}, ["topic.key_order"]),
     ({"edges": "wrapped"}, ["geometry.edges"]),
     ({"fields": OLD.fields[:2]}, ["identifier.step"]),

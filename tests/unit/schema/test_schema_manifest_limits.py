@@ -39,12 +39,16 @@ def _identifiers(count: int) -> list[dict[str, str]]:
     ]
 
 
+def _named(name: str) -> list[dict[str, str]]:
+    return [{"name": "basin", "type": "String"}, {"name": name, "type": "Int"}]
+
+
 LIMITS = [
     ("", "eventType", "x" * 63, "x" * 64),
     ("topic", "base", "b" * 32, "b" * 33),
-    ("topic", "keyOrder", ["basin"] * 16, ["basin"] * 17),
+    ("topic", "keyOrder", ["basin"], ["basin"] * 2),
     ("", "identifiers", _identifiers(32), _identifiers(33)),
-    ("", "identifiers", [{"name": "f" * 32, "type": "Int"}], [{"name": "f" * 33, "type": "Int"}]),
+    ("", "identifiers", _named("f" * 32), _named("f" * 33)),
     ("", "maxHistoricalNotifications", 1, 0),
     ("", "payload", {"maxBytes": 1}, {"maxBytes": 0}),
     ("", "payload", {"maxBytes": 262_144}, {"maxBytes": 262_145}),

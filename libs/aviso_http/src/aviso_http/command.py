@@ -56,6 +56,7 @@ async def _serve(assemble: Assemble, *, name: str, environ: Mapping[str, str]) -
         await run(
             load(environ),
             assemble=assemble,
+            service=name.removeprefix("aviso-"),
             environ=environ,
             version=version(name),
             stop=stop,

@@ -20,6 +20,7 @@ from litestar.response.base import ASGIResponse
 from aviso_core.clock import SystemClock
 from aviso_core.errors import AvisoError
 from aviso_core.eventlog.open import open_event_log
+from aviso_core.registry.acknowledgements import process_name, reporting
 from aviso_core.registry.open import open_registry
 from aviso_core.settings.dump import dump
 from aviso_core.startup import configured_catalog
@@ -36,7 +37,7 @@ from aviso_http.problems import Problems, internal_error
 from aviso_http.records.counts import RecordCounts
 from aviso_http.records.log import Log
 from aviso_http.records.open import open_records
-from aviso_http.records.resource import describe_process
+from aviso_http.records.resource import describe_process, describe_replica
 from aviso_http.routes import RouteTable
 from aviso_http.server import Patience, open_server
 from aviso_http.signals import ToldToStop, given_up_on
@@ -105,12 +106,15 @@ async def run(
     settings: Settings,
     *,
     assemble: Assemble,
+    service: str,
     environ: Mapping[str, str],
     version: str,
     stop: asyncio.Event,
     on_ready: Callable[[int], None],
 ) -> None:
     """Run a service until it is told to stop, or raise `AvisoError` for what keeps it from starting.
+
+    `service` is its name, under which it says which revisions of event types it serves.
 
     `on_ready` is called with the port as soon as requests are answered.
     """
@@ -125,7 +129,8 @@ async def run(
         traces = parts.enter_context(open_traces(settings.tracing, resource=resource))
         try:
             async with given_up_on(stop):
-                process = await _open(settings, configured, version, metrics, traces, parts)
+                identity = process_name(service, describe_replica(environ))
+                process = await _open(settings, configured, version, identity, metrics, traces, parts)
         except ToldToStop:
             log.info("startup.server.stopping", "told to stop before it had started")
             return
@@ -174,6 +179,7 @@ async def _open(
     settings: Settings,
     configured: Catalog,
     version: str,
+    identity: str,
     metrics: Metrics,
     traces: Traces,
     parts: AsyncExitStack,
@@ -197,8 +203,13 @@ async def _open(
             tell(follower.catalog)
 
     opened = await parts.enter_async_context(open_registry(settings, configured=configured, clock=clock))
-    follower = await parts.enter_async_context(
-        opened.registry.follow(on_change, strict=settings.notification_schema_strict)
+    strict = settings.notification_schema_strict
+    if is_operators and strict is None:
+        # Nobody but the operator makes streams, so there is none for an event type that it does not know.
+        strict = True
+    follower = await parts.enter_async_context(opened.registry.follow(on_change, strict=strict))
+    await parts.enter_async_context(
+        reporting(opened.acknowledgements, follower, process=identity, clock=clock)
     )
     if not is_operators:
         # The broker's registry may be away for longer than a start may take; readiness waits for it instead.

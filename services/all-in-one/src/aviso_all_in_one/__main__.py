@@ -10,13 +10,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, TextIO, assert_never
 
 from aviso_all_in_one.command.arguments import parse
-from aviso_all_in_one.command.wanted import Check, SchemaDiff, Serve, ShowVersion
+from aviso_all_in_one.command.wanted import Check, SchemaDiff, SchemaImport, SchemaLive, Serve, ShowVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from aviso_all_in_one.command.serve import Run
     from aviso_all_in_one.command.wanted import Wanted
+    from aviso_all_in_one.live.sight import Look
 
 # What a shell reports of a program that wrote to a pipe which nobody reads any more.
 _PIPE_CLOSED = 141
@@ -40,9 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def perform(
-    wanted: Wanted, *, environ: Mapping[str, str], out: TextIO, err: TextIO, service: Run | None = None
+    wanted: Wanted,
+    *,
+    environ: Mapping[str, str],
+    out: TextIO,
+    err: TextIO,
+    service: Run | None = None,
+    look: Look | None = None,
 ) -> int:
-    """Do what is wanted and return the exit code. A service is handed in by tests; otherwise it is the real one."""
+    """Do what is wanted and return the exit code.
+
+    A service, and a look at a broker, are handed in by tests; otherwise they are the real ones.
+    """
     # What one command needs is imported for that command: `check` starts no web framework.
     match wanted:
         case Serve():
@@ -57,6 +67,14 @@ def perform(
             from aviso_all_in_one.command import schema_diff
 
             return schema_diff.run(wanted, out=out, err=err)
+        case SchemaLive():
+            from aviso_all_in_one.command import schema_live
+
+            return schema_live.run(wanted, environ=environ, out=out, err=err, look_around=look)
+        case SchemaImport():
+            from aviso_all_in_one.command import schema_import
+
+            return schema_import.run(wanted, out=out, err=err)
         case ShowVersion():
             out.write(f"avisod {version('aviso-all-in-one')} on Python {platform.python_version()}\n")
             return 0

@@ -6,6 +6,7 @@ schema, so that whoever reads the comparison sees the whole of it and not just t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from aviso_core.errors import Fault
 from aviso_core.schema.compatibility import incompatibilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aviso_core.schema.model import Schema
 
@@ -28,6 +29,7 @@ _REMOVED: Final = Fault(
 )
 # A document of its own, in which a path of ours would mean nothing.
 _WHOLE: Final = ("payload.json_schema",)
+_LONGEST_VALUE: Final = 60
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +74,13 @@ def _compared(old: Schema, new: Schema) -> Comparison:
         state="unchanged" if old == new else "changed",
         compatible=not breaks,
         breaks=breaks,
-        changes=tuple(change for change in changes(old, new) if not _is_told(change, breaks)),
+        changes=tuple(untold(changes(old, new), breaks)),
     )
+
+
+def untold(found: Iterable[Change], breaks: tuple[Fault, ...]) -> Iterator[Change]:
+    """Yield the changes that break nothing: the others are told by what they break."""
+    return (change for change in found if not _is_told(change, breaks))
 
 
 def _is_told(change: Change, breaks: tuple[Fault, ...]) -> bool:
@@ -109,3 +116,23 @@ def _flat(value: Mapping[str, object], path: str) -> Iterator[tuple[str, object]
             yield from _flat(member, inner)
         else:
             yield inner, member
+
+
+# --- for people -------------------------------------------------------------------------------------------
+
+
+def fault_text(fault: Fault) -> str:
+    """Return what a change breaks, and what to do instead."""
+    return f"{fault.message} ({fault.remedy})" if fault.remedy else fault.message
+
+
+def change_text(change: Change) -> str:
+    """Return what a member was and is."""
+    return f"{_value(change.before)} → {_value(change.after)}"
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "not set"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -34,4 +34,12 @@ async def serve(
 ) -> None:
     """Run the service until a signal tells it to stop."""
     with told_to_stop() as stop:
-        await run(settings, assemble=assemble, environ=environ, version=version, stop=stop, on_ready=on_ready)
+        await run(
+            settings,
+            assemble=assemble,
+            service="avisod",
+            environ=environ,
+            version=version,
+            stop=stop,
+            on_ready=on_ready,
+        )

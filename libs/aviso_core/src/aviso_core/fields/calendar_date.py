@@ -93,16 +93,6 @@ class DateField(Field, frozen=True, kw_only=True, tag="Date"):
             ]
         }
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `canonicalFormat`."""
-        return {
-            "type": "object",
-            "properties": {
-                "canonicalFormat": {"type": "string", "enum": ["%Y%m%d", "%Y-%m-%d"], "default": "%Y%m%d"}
-            },
-        }
-
     def narrowings(self, older: Self) -> Iterator[str]:
         """Yield another format: stored topics spell the day in the old one."""
         if self.canonical_format != older.canonical_format:

@@ -75,23 +75,6 @@ class ChoiceField(Field, frozen=True, kw_only=True, dict=True, tag="Enum"):
     def _is_caseless(self) -> bool:
         return all(value.upper() == value.lower() for value in self.values)
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `values`."""
-        return {
-            "type": "object",
-            "required": ["values"],
-            "properties": {
-                "values": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": 128,
-                    "x-kubernetes-list-type": "set",
-                    "items": {"type": "string", "minLength": 1, "maxLength": 64},
-                }
-            },
-        }
-
     def narrowings(self, older: Self) -> Iterator[str]:
         """Yield the members that are gone."""
         for value in older.values:

@@ -50,14 +50,6 @@ class ExpverField(Field, frozen=True, kw_only=True, tag="Expver"):
         text: JsonSchema = {"type": "string"} if self.empty_default else {"type": "string", "minLength": 1}
         return {"anyOf": [text, {"type": ["number", "boolean"]}]}
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `default`."""
-        return {
-            "type": "object",
-            "properties": {"default": {"type": "string", "maxLength": 4, "default": "0001"}},
-        }
-
     def narrowings(self, older: Self) -> Iterator[str]:
         """Yield another meaning of the empty text."""
         if older.empty_default and self.empty_default != older.empty_default:

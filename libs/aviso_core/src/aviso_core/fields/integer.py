@@ -124,17 +124,6 @@ class IntegerField(Field, frozen=True, kw_only=True, tag="Int"):
             ]
         }
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `min` and `max`."""
-        return {
-            "type": "object",
-            "properties": {
-                "min": {"type": "integer", "format": "int64"},
-                "max": {"type": "integer", "format": "int64"},
-            },
-        }
-
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield limits that nothing lies between."""
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:

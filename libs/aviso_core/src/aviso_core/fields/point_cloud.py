@@ -66,16 +66,6 @@ class PointCloudField(Field, frozen=True, kw_only=True, tag="PointCloud"):
         pair = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
         return {"type": "array", "minItems": 1, "maxItems": self.max_points, "items": pair}
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `maxPoints`."""
-        return {
-            "type": "object",
-            "properties": {
-                "maxPoints": {"type": "integer", "minimum": 1, "maximum": MOST_POINTS, "default": MOST_POINTS}
-            },
-        }
-
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield a limit that is none."""
         if not 1 <= self.max_points <= MOST_POINTS:

@@ -76,11 +76,6 @@ class PolygonField(Field, frozen=True, kw_only=True, tag="Polygon"):
         """Describe every spelling of an area."""
         return AREA_JSON_SCHEMA
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Return None: there is nothing to set."""
-        return None
-
     def narrowings(self, older: Self) -> Iterator[str]:
         """Yield nothing: all fields of this type take the same."""
         del older

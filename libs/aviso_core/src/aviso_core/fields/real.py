@@ -104,12 +104,6 @@ class RealField(Field, frozen=True, kw_only=True, tag="Float"):
         text = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
         return {"anyOf": [number, {"type": "string", "pattern": text}]}
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `min` and `max`, which are text because a custom resource's spec holds no floats."""
-        limit = {"type": "string", "maxLength": 24, "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
-        return {"type": "object", "properties": {"min": limit, "max": dict(limit)}}
-
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield limits that nothing lies between."""
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:

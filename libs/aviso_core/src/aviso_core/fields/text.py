@@ -80,17 +80,6 @@ class TextField(Field, frozen=True, kw_only=True, tag="String"):
             text["pattern"] = self.pattern
         return {"anyOf": [text, {"type": ["number", "boolean"]}]}
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Describe `maxLength` and `pattern`."""
-        return {
-            "type": "object",
-            "properties": {
-                "maxLength": {"type": "integer", "minimum": 1, "maximum": 256},
-                "pattern": {"type": "string", "maxLength": 256},
-            },
-        }
-
     def faults(self) -> Iterator[tuple[str, str]]:
         """Yield a length that no text has, and a pattern that cannot be used."""
         if self.max_length is not None and self.max_length < 1:

@@ -70,11 +70,6 @@ class TimeField(Field, frozen=True, kw_only=True, tag="Time"):
             ]
         }
 
-    @classmethod
-    def crd_settings(cls) -> JsonSchema | None:
-        """Return None: there is nothing to set."""
-        return None
-
     def narrowings(self, older: Self) -> Iterator[str]:
         """Yield nothing: all fields of this type take the same."""
         del older

@@ -31,6 +31,28 @@ class Mismatch(NamedTuple):
     remedy: str
 
 
+def exact(wanted: inspect.Type, raw: object) -> object:
+    """Return the value if it is of the wanted type already, or the mismatch: text is no number and no truth value.
+
+    It is what is read where others read the same document by its types alone.
+    """
+    match wanted, raw:
+        case inspect.UnionType(types=members), _:
+            found = [exact(member, raw) for member in members]
+            return next((value for value in found if not isinstance(value, Mismatch)), found[-1])
+        case inspect.Metadata(type=inner), _:
+            return exact(inner, raw)
+        case (inspect.BoolType(), str() | int()) if not isinstance(raw, bool):
+            return Mismatch(f"{shown(raw)} is neither true nor false", "write true or false, without quotes")
+        case (inspect.IntType(), str()):
+            return Mismatch(f"{shown(raw)} is not a whole number", "write digits only, without quotes")
+        case (inspect.StrType(), int()):
+            return Mismatch(f"{noun(raw)} is not text", "put the value in quotes")
+        case (inspect.LiteralType(values=values), _) if type(raw) not in map(type, values):
+            return Mismatch(f"{shown(raw)} is not one of the choices", f"write {_listed(values)}")
+    return coerce(wanted, raw)
+
+
 def coerce(wanted: inspect.Type, raw: object) -> object:
     """Return the value as the wanted type, or the mismatch."""
     match wanted:
@@ -136,5 +158,8 @@ def _choice(allowed: Iterable[object], raw: object) -> object:
     for value in allowed:
         if shown(raw) == shown(value) or raw == str(value):
             return value
-    choices = " or ".join(map(str, allowed))
-    return Mismatch(f"{shown(raw)} is not one of the choices", f"write {choices}")
+    return Mismatch(f"{shown(raw)} is not one of the choices", f"write {_listed(allowed)}")
+
+
+def _listed(allowed: Iterable[object]) -> str:
+    return " or ".join(map(str, allowed))

@@ -37,7 +37,8 @@ def _fixed_members(old: Schema, new: Schema) -> Iterator[Fault]:
         yield _fault(
             "event_type", f"was '{old.event_type}', is '{new.event_type}'", "declare a new event type"
         )
-    if old.base != new.base:
+    # Large and small letters are the same: a stream keeps the spelling it was made with.
+    if old.base.lower() != new.base.lower():
         yield _fault(
             "topic.base",
             f"was '{old.base}', is '{new.base}': it is the root of stored subjects",

@@ -605,7 +605,7 @@ class Settings(_Block, frozen=True, kw_only=True):
     """Event type to schema, unread. None when the block is absent."""
 
     notification_schema_strict: bool | None = None
-    """Whether event types without a schema are refused; None: exactly when there is any schema."""
+    """Whether event types without a schema are refused; None: where there is any, or the operator declares them."""
 
     ecpds: Ecpds | None = None
     """The ECPDS plugin; None when the block is absent."""

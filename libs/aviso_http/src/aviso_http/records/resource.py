@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -20,3 +22,8 @@ def describe_process(environ: Mapping[str, str], *, version: str) -> dict[str, s
     if pod:
         resource["k8s.pod.name"] = pod
     return resource
+
+
+def describe_replica(environ: Mapping[str, str]) -> str:
+    """Return a name that no other process of the service has: that of the pod, or of the machine and the process."""
+    return environ.get("K8S_POD_NAME") or f"{platform.node() or 'host'}-{os.getpid()}"

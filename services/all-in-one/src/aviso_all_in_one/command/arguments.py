@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from aviso_all_in_one.command import teaching
-from aviso_all_in_one.command.wanted import Check, SchemaDiff, Serve, ShowVersion, Wanted
+from aviso_all_in_one.command.wanted import (
+    Check,
+    SchemaDiff,
+    SchemaImport,
+    SchemaLive,
+    Serve,
+    ShowVersion,
+    Wanted,
+)
 from aviso_core.settings.log_level import LEVELS
 
 if TYPE_CHECKING:
@@ -31,7 +39,25 @@ def parse(arguments: Sequence[str]) -> Wanted:
     """Return what a command line asks for."""
     read = vars(_parser().parse_args(arguments))
     kind: type[Wanted] = read.pop("wanted")
+    if kind is SchemaDiff:
+        return _diff(read)
     return msgspec.convert(read, type=kind)
+
+
+def _diff(read: dict[str, Any]) -> SchemaDiff | SchemaLive:
+    """Return which of both comparisons is meant: one place with the other, or with what is live."""
+    parser: ArgumentParser = read["parser"]
+    settings = {name: read[name] for name in ("config", "log", "namespace")}
+    if read["live"]:
+        if read["new"] is not None:
+            parser.error("--live compares one place with what is live: leave NEW out")
+        return SchemaLive(path=read["old"], json=read["json"], **settings)
+    if read["new"] is None:
+        parser.error("name NEW as well, or --live to compare with what is live")
+    for name, value in settings.items():
+        if value is not None:
+            parser.error(f"--{name} goes with --live")
+    return SchemaDiff(old=read["old"], new=read["new"], json=read["json"])
 
 
 def help_texts() -> dict[str, str]:
@@ -117,14 +143,38 @@ def _add_check(commands: _SubParsersAction[ArgumentParser]) -> None:
 
 def _add_schema(commands: _SubParsersAction[ArgumentParser]) -> None:
     schema = _command(
-        commands, "schema", "compare versions of event types", teaching.SCHEMA, teaching.SCHEMA_MORE
+        commands, "schema", "compare event types, and import them", teaching.SCHEMA, teaching.SCHEMA_MORE
     )
     below = schema.add_subparsers(metavar="COMMAND", title="commands", required=True)
     diff = _command(below, "diff", "tell what changed, and what breaks", teaching.DIFF, teaching.DIFF_MORE)
-    diff.set_defaults(wanted=SchemaDiff)
-    diff.add_argument("old", metavar="OLD", help="what is in force")
-    diff.add_argument("new", metavar="NEW", help="what would replace it")
+    diff.set_defaults(wanted=SchemaDiff, parser=diff)
+    diff.add_argument("old", metavar="OLD", help="what is in force; with --live, what would be applied")
+    diff.add_argument("new", metavar="NEW", nargs="?", help="what would replace it")
     diff.add_argument("--json", action="store_true", help="write one JSON document instead of a table")
+    live = diff.add_argument_group("comparing with what is live")
+    live.add_argument("--live", action="store_true", help="tell what applying OLD would change on the broker")
+    live.add_argument("--config", metavar="FILE", help="the configuration of the services, as for serve")
+    live.add_argument("--log", type=_broker, metavar="nats://…", help="the broker at this address")
+    live.add_argument("--namespace", metavar="NAME", help="where manifests go that do not name one")
+    _add_import(below)
+
+
+def _add_import(commands: _SubParsersAction[ArgumentParser]) -> None:
+    importing = _command(
+        commands, "import", "make manifests of a configuration", teaching.IMPORT, teaching.IMPORT_MORE
+    )
+    importing.set_defaults(wanted=SchemaImport)
+    importing.add_argument("path", metavar="FILE", help="a configuration with a notification_schema")
+    importing.add_argument(
+        "--output",
+        metavar="DIR|-",
+        default="-",
+        help="a folder, for one file for each event type; - is standard output (the default)",
+    )
+    importing.add_argument(
+        "--adopt", action="store_true", help="let the manifests take over the streams that there are"
+    )
+    importing.add_argument("--json", action="store_true", help="write one JSON document instead of YAML")
 
 
 def _host(text: str) -> str:
@@ -137,6 +187,12 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= _HIGHEST_PORT):
         raise ArgumentTypeError(f"'{text}' is not a port; write a number from 0 to {_HIGHEST_PORT}")
     return int(text)
+
+
+def _broker(text: str) -> str:
+    if not text.startswith(_BROKER_SCHEMES):
+        raise ArgumentTypeError("write the broker's address such as nats://localhost:4222")
+    return text
 
 
 def _log(text: str) -> str:

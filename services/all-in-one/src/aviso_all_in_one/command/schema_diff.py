@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from aviso_all_in_one.command.check import finding_lines
 from aviso_all_in_one.command.printing import printable
-from aviso_all_in_one.comparison import Change, Comparison, compare
-from aviso_all_in_one.files.declaration import Declaration, declaration_of, findings_together
-from aviso_all_in_one.files.document import documents_of
-from aviso_all_in_one.files.finding import Finding
-from aviso_all_in_one.files.source import read_sources
+from aviso_all_in_one.comparison import Comparison, change_text, compare, fault_text
+from aviso_all_in_one.files.declared import event_types_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from aviso_all_in_one.command.wanted import SchemaDiff
-    from aviso_core.errors import Fault
-    from aviso_core.schema.model import Schema
 
 _HEADER = ("EVENT TYPE", "VERDICT", "WHERE", "WHAT")
-_LONGEST_VALUE = 60
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,25 +46,6 @@ def run(wanted: SchemaDiff, *, out: TextIO, err: TextIO) -> int:
     return 0 if difference.compatible else 1
 
 
-def event_types_of(path: str) -> tuple[dict[str, Schema], list[Finding]]:
-    """Return the event types that a file or folder declares, or why they cannot be told."""
-    sources = read_sources([path])
-    findings = list(sources.unreadable)
-    declarations: list[Declaration] = []
-    for source in sources.read:
-        documents, found = documents_of(source)
-        findings += found
-        declarations += map(declaration_of, documents)
-    findings += [finding for declaration in declarations for finding in declaration.findings]
-    findings += findings_together(declarations)
-    schemas = {schema.event_type: schema for declaration in declarations for schema in declaration.schemas}
-    if not schemas and not findings:
-        findings.append(
-            Finding(file=path, message="declares no event type", remedy="name EventSchema manifests")
-        )
-    return schemas, findings
-
-
 # --- for people -------------------------------------------------------------------------------------------
 
 
@@ -92,24 +66,9 @@ def _rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
     if not comparison.breaks and not comparison.changes:
         yield name, "compatible", "", comparison.state
     for fault in comparison.breaks:
-        yield name, "breaks", fault.path, _what(fault)
+        yield name, "breaks", fault.path, fault_text(fault)
     for change in comparison.changes:
-        yield name, "compatible", change.path, _shown(change)
-
-
-def _what(fault: Fault) -> str:
-    return f"{fault.message} ({fault.remedy})" if fault.remedy else fault.message
-
-
-def _shown(change: Change) -> str:
-    return f"{_value(change.before)} → {_value(change.after)}"
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "not set"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+        yield name, "compatible", change.path, change_text(change)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:

@@ -63,7 +63,7 @@ def overriding(wanted: Serve) -> dict[str, object]:
         "application": _given(host=wanted.host, port=wanted.port),
         "logging": _given(level=wanted.log_level),
         "metrics": {} if wanted.metrics_port is None else {"enabled": True, "port": wanted.metrics_port},
-        "notification_backend": _backend(wanted.log),
+        "notification_backend": backend_at(wanted.log),
         "registry": _registry(str(SAMPLES_FOLDER) if wanted.samples else wanted.schemas),
     }
     return {name: block for name, block in blocks.items() if block}
@@ -73,7 +73,8 @@ def _given(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _backend(log: str | None) -> dict[str, object]:
+def backend_at(log: str | None) -> dict[str, object]:
+    """Return the settings of the log that `--log` names."""
     if log is None:
         return {}
     if log == MEMORY:
@@ -98,10 +99,10 @@ def run(wanted: Serve, *, environ: Mapping[str, str], service: Run, err: TextIO)
         # Ctrl-C before the service could take care of it: whoever is at the keyboard got what was asked for.
         return 0
     except (AvisoError, ExceptionGroup) as error:
-        reasons = _reasons(error)
-        if not reasons:
+        told = reasons(error)
+        if not told:
             raise
-        err.writelines(f"avisod: {printable(reason)}\n" for reason in reasons)
+        err.writelines(f"avisod: {printable(reason)}\n" for reason in told)
         return 1
     return 0
 
@@ -134,12 +135,12 @@ def _examples(wanted: Serve, settings: Settings) -> Sequence[Example]:
     return () if is_declared or settings.notification_schema_strict else (UNDECLARED,)
 
 
-def _reasons(error: BaseException) -> list[str]:
-    """Return what keeps the service from running, line by line; nothing where some of it is a bug."""
+def reasons(error: BaseException) -> list[str]:
+    """Return what keeps a command from its work, line by line; nothing where some of it is a bug."""
     match error:
         case BaseExceptionGroup():
-            several = [_reasons(inner) for inner in error.exceptions]
-            return [reason for reasons in several for reason in reasons] if all(several) else []
+            several = [reasons(inner) for inner in error.exceptions]
+            return [reason for told in several for reason in told] if all(several) else []
         case Faulty():
             return [str(fault) for fault in error.faults]
         case AvisoError():

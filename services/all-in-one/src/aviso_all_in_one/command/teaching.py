@@ -20,6 +20,8 @@ examples:
     $ avisod check config.yaml schemas
   whether a changed event type breaks those who use it:
     $ avisod schema diff old.yaml new.yaml
+  the event types of a configuration as manifests for a cluster:
+    $ avisod schema import config.yaml --output manifests
 
 'avisod COMMAND --help' tells more about each command.
 """
@@ -81,11 +83,13 @@ exit codes:
   2  a file could not be read, or the arguments were not understood
 """
 
-SCHEMA: Final = "Work on versions of event types."
+SCHEMA: Final = "Work on event types: what a change means to others, and how they move into a cluster."
 
 SCHEMA_MORE: Final = """\
 examples:
   $ avisod schema diff old.yaml new.yaml
+  $ avisod schema diff new.yaml --live --config services.yaml
+  $ avisod schema import config.yaml --output manifests
 """
 
 DIFF: Final = (
@@ -96,15 +100,54 @@ DIFF_MORE: Final = """\
 examples:
   $ avisod schema diff old.yaml new.yaml
   $ avisod schema diff old.yaml schemas --json
+  $ avisod schema diff new.yaml --live --config services.yaml
+  $ avisod schema diff schemas --live --log nats://localhost:4222 --namespace weather
 
 OLD and NEW are files or folders of EventSchema manifests, or configurations with a notification_schema.
 A change breaks something when a notification that was accepted would be refused or mean something else, when a
 filter would be refused or select something else, or when stored events would not be found any more.
 
+with --live:
+  OLD holds manifests, and is compared with what the broker has. For each of them it is told
+    what is published and stored now, and which processes serve it
+    what the operator would do, in its order, and what it would refuse to do
+    how many stored messages would be lost, and what would break producers and readers
+  Nothing is changed, and no cluster is needed: only the broker is asked.
+  The broker, and what streams are like by default, come from where 'avisod serve' has its settings: --config or
+  the usual files, then AVISOSERVER_ variables, then --log.
+  A manifest that names no namespace is that of --namespace, or of where its event type is published from.
+
 exit codes:
-  0  compatible
-  1  incompatible
-  2  a file could not be read or has faults, or the arguments were not understood
+  0  compatible; with --live, it would be done as a whole and nobody would lose anything by it
+  1  incompatible; with --live, something would be refused, lost or broken
+  2  a file could not be read or has faults, the broker was not reached, or the arguments were not understood
+"""
+
+IMPORT: Final = "Make EventSchema manifests of what a configuration declares, and tell what they cannot say."
+
+IMPORT_MORE: Final = """\
+examples:
+  $ avisod schema import config.yaml
+  $ avisod schema import config.yaml --output manifests
+  $ avisod schema import config.yaml --output manifests --adopt
+  $ avisod schema import config.yaml --json
+
+FILE is the configuration file of an existing server, or any other that 'avisod serve --config' takes.
+The manifests go to standard output or into the folder; what there is to say about them goes to standard error,
+with file and line:
+  note      it is written otherwise and means the same, or stays where it is
+  changed   it cannot be said in a manifest: what the manifest says instead, and what to do about it
+  left out  no manifest can be made of the event type as it is
+
+A file in the folder that says something else is not written over.
+Streams that are there belong to nobody the operator knows. With --adopt each manifest names the stream of its
+topic base, so that it is taken over with all that it holds; without, such a stream is left alone, and the event
+type waits.
+
+exit codes:
+  0  the manifests mean what the configuration meant
+  1  something was changed or left out: it is told on standard error
+  2  the file could not be read or has faults, nothing could be written, or the arguments were not understood
 """
 
 VERSION: Final = "Print the versions of avisod and of the Python that runs it."

@@ -38,8 +38,27 @@ class SchemaDiff(msgspec.Struct, frozen=True, kw_only=True, tag="schema diff"):
     json: bool = False
 
 
+class SchemaLive(msgspec.Struct, frozen=True, kw_only=True, tag="schema diff --live"):
+    """Tell what applying manifests would change of what there is on the broker."""
+
+    path: str
+    config: str | None = None
+    log: str | None = None
+    namespace: str | None = None
+    json: bool = False
+
+
+class SchemaImport(msgspec.Struct, frozen=True, kw_only=True, tag="schema import"):
+    """Make manifests of the event types of a configuration."""
+
+    path: str
+    output: str = "-"
+    adopt: bool = False
+    json: bool = False
+
+
 class ShowVersion(msgspec.Struct, frozen=True, kw_only=True, tag="version"):
     """Tell which version this is."""
 
 
-Wanted: TypeAlias = Serve | Check | SchemaDiff | ShowVersion
+Wanted: TypeAlias = Serve | Check | SchemaDiff | SchemaLive | SchemaImport | ShowVersion

@@ -1,0 +1,1 @@
+"""What applying manifests would change of what is live: asked of the broker, worked out, shown."""
