@@ -29,6 +29,8 @@ from aviso_core.schema.stream import stream_name
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from aviso_core.schema.stream import StreamDifference
+
 
 class World:
     """What there is. `alive` are the resources that exist, by owner."""
@@ -107,9 +109,9 @@ class World:
         changed = msgspec.structs.replace(stream.configuration, **changes)
         age = changed.max_age_seconds
         assert not age or changed.duplicate_window_seconds <= age, "the broker refuses a window above the age"
-        if any(one.loses_data for one in action.differences):
-            self.lost += stream.messages
-            stream = msgspec.structs.replace(stream, messages=0)
+        left = min(_left(stream, one) for one in action.differences)
+        self.lost += stream.messages - left
+        stream = msgspec.structs.replace(stream, messages=left)
         self.streams[changed.name] = msgspec.structs.replace(stream, configuration=changed)
 
     def publish(self, schema: Schema, owner: Owner | None, *, uid: str = "", expected: int) -> None:
@@ -128,3 +130,15 @@ class World:
     def _expect(self, event_type: str, revision: int) -> None:
         latest = self.versions.get(event_type)
         assert revision == (latest.revision if latest else 0), "the registry is at another revision"
+
+
+def _left(stream: SeenStream, change: StreamDifference) -> int:
+    """Return how many messages a stream has after a change, when it loses as many as it may."""
+    if not change.loses_data:
+        return stream.messages
+    assert isinstance(change.wanted, int | float | str)
+    if change.setting == "max_messages":
+        return min(stream.messages, int(change.wanted))
+    if change.setting == "max_bytes" and stream.bytes <= int(change.wanted):
+        return stream.messages
+    return 0

@@ -1,4 +1,4 @@
-"""Noticing that kopf has given up following the objects.
+"""Having kopf follow the objects for as long as it can, and noticing when it has given up.
 
 Where the API server refuses a watch, or fails for longer than kopf is patient, kopf logs it, ends that watch and goes
 on without: what is left are the resyncs, and nothing tells that they are all there is. Who follows no more can only
@@ -10,16 +10,63 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+import kopf
+
+from aviso_core.alongside import alongside
 from aviso_core.errors import Unavailable
+from aviso_http.signals import told_to_stop
+from aviso_operator.handlers import kopf_settings
 from aviso_operator.resources import GROUP, PLURAL, VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from collections.abc import Set as AbstractSet
+
+    from aviso_operator.options import Watched
 
 # By what they are called, for kopf hands out no others: a test follows real objects and refuses them.
 _WATCHERS: Final = f"watcher for {PLURAL}.{VERSION}.{GROUP}@"
 _BETWEEN_LOOKS_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 60.0
+
+
+async def begin_following(
+    registry: kopf.OperatorRegistry, watched: Watched, stop: asyncio.Event
+) -> Collection[asyncio.Task[None]]:
+    """Have kopf follow the objects until told to stop, and return what does so."""
+    tasks = await kopf.spawn_tasks(
+        registry=registry,
+        settings=kopf_settings(),
+        clusterwide=watched.namespaces is None,
+        namespaces=watched.namespaces or (),
+        standalone=True,
+        stop_flag=stop,
+    )
+    return [*tasks, asyncio.create_task(wait_unfollowed())]
+
+
+async def until_one_ends(tasks: Collection[asyncio.Task[None]], stop: asyncio.Event) -> None:
+    """Wait until one of the tasks ends, end the others, and raise what one of them has raised.
+
+    kopf's own way to do so ends every task that there is besides, those of the connection to the broker as well. It has
+    also taken the signals for itself when it began; from here on they are ours.
+    """
+    with told_to_stop() as told:
+        try:
+            async with alongside(_pass_on(told, stop)):
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+async def _pass_on(told: asyncio.Event, stop: asyncio.Event) -> None:
+    await told.wait()
+    stop.set()
 
 
 async def wait_unfollowed() -> None:

@@ -7,8 +7,6 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import kopf
-
 from aviso_core.alongside import alongside
 from aviso_core.broker.connection import open_connection
 from aviso_core.broker.options import connection_options
@@ -22,12 +20,11 @@ from aviso_core.registry.jetstream.acknowledgements import (
 from aviso_core.registry.jetstream.cluster_keys import cluster_keys_bucket, open_jetstream_cluster_keys
 from aviso_core.registry.jetstream.registry import open_jetstream_registry, schema_bucket
 from aviso_http.records.log import Log
-from aviso_http.signals import told_to_stop
 from aviso_operator.announcements import Announcements
 from aviso_operator.cluster import Cluster, ClusterRefused, Vanished, open_cluster
 from aviso_operator.endpoint import Health, open_endpoint
-from aviso_operator.following import wait_unfollowed
-from aviso_operator.handlers import handlers, kopf_settings
+from aviso_operator.following import begin_following, until_one_ends
+from aviso_operator.handlers import handlers
 from aviso_operator.keys import copy_keys_for_ever
 from aviso_operator.letting_go import LettingGo
 from aviso_operator.locks import Locks
@@ -39,9 +36,10 @@ from aviso_operator.reconcile import Reconciler
 from aviso_operator.resync import Resync
 from aviso_operator.status import StatusWriter
 from aviso_operator.steps import Broker, Steps
+from aviso_operator.waking import Waking
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from kubernetes.client import Configuration
 
@@ -116,15 +114,16 @@ class _Operator:
         self._metrics = Metrics(version=wiring.version)
         self._objects = Objects(options.watched)
         self._queue = WorkQueue()
+        self._waking = Waking(self._objects, self._queue)
         self._propagation = Propagation(
-            self._clock, on_news=self._look_at_event_type, on_all=self._metrics.propagated
+            self._clock, on_news=self._waking.on_event_type, on_all=self._metrics.propagated
         )
         self._follower: Follower | None = None
 
     async def work(self, stop: asyncio.Event, on_ready: Callable[[int], None]) -> None:
         """Open what is missing, and follow the objects until told to stop."""
         resync, reconciler, letting_go = await self._open()
-        self._connection.on_back.append(self._look_at_all)
+        self._connection.on_back.append(self._waking.on_broker)
         port = await self._parts.enter_async_context(
             open_endpoint(
                 self._options.host,
@@ -140,27 +139,18 @@ class _Operator:
             )
         self._parts.callback(self._queue.close)
         await self._parts.enter_async_context(alongside(resync.run_for_ever()))
-        namespaces = self._options.watched.namespaces
-        tasks = await kopf.spawn_tasks(
-            registry=handlers(self._objects, self._queue, reconciler, letting_go),
-            settings=kopf_settings(),
-            clusterwide=namespaces is None,
-            namespaces=namespaces or (),
-            standalone=True,
-            stop_flag=stop,
+        following = await begin_following(
+            handlers(self._objects, self._queue, reconciler, letting_go), self._options.watched, stop
         )
-        # kopf has just taken the signals for itself; from here on they are ours.
-        with told_to_stop() as told:
-            log.info(
-                "operator.started",
-                "EventSchemas are followed",
-                namespaces=str(self._options.watched),
-                broker=self._connection.servers,
-                port=port,
-            )
-            on_ready(port)
-            async with alongside(_pass_on(told, stop)):
-                await _until_one_ends([*tasks, asyncio.create_task(wait_unfollowed())])
+        log.info(
+            "operator.started",
+            "EventSchemas are followed",
+            namespaces=str(self._options.watched),
+            broker=self._connection.servers,
+            port=port,
+        )
+        on_ready(port)
+        await until_one_ends(following, stop)
         log.info("operator.stopped", "told to stop")
 
     async def _open(self) -> _Working:
@@ -179,7 +169,7 @@ class _Operator:
                 self._connection, cluster_keys_bucket(replicas=replicas), is_owner=True
             )
         )
-        self._follower = await enter(registry.follow(self._take_schemas))
+        self._follower = await enter(registry.follow(self._waking.on_schemas))
         await self._follower.wait_loaded()
         await enter(acknowledgements.follow(self._propagation.take_call))
         await self._propagation.wait_loaded()
@@ -241,28 +231,9 @@ class _Operator:
 
         return look
 
-    # --- what brings objects up --------------------------------------------------------------------------
-
     def _known(self) -> Mapping[str, Version]:
         assert self._follower is not None, "opened before anybody looks"
         return {name: one.latest for name, one in self._follower.served.known.items()}
-
-    def _take_schemas(self, follower: Follower) -> None:
-        """Look at whoever wants what is published by somebody else now, and at those who may have it now."""
-        for resource in self._objects:
-            known = follower.served.known.get(resource.event_type)
-            revision = known.latest.revision if known else None
-            if revision != resource.status.revision or _is_conflicted(resource):
-                self._queue.add(resource.key)
-
-    def _look_at_event_type(self, event_type: str) -> None:
-        for resource in self._objects:
-            if resource.event_type == event_type:
-                self._queue.add(resource.key)
-
-    def _look_at_all(self) -> None:
-        for resource in self._objects:
-            self._queue.add(resource.key)
 
     # --- what is told ------------------------------------------------------------------------------------
 
@@ -282,27 +253,6 @@ class _Operator:
         )
 
 
-async def _pass_on(told: asyncio.Event, stop: asyncio.Event) -> None:
-    await told.wait()
-    stop.set()
-
-
-async def _until_one_ends(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Wait until one of the tasks ends, end the others, and raise what one of them has raised.
-
-    kopf's own way to do so ends every task that there is besides, those of the connection to the broker as well.
-    """
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
-
-
 def _health(resync: Resync) -> Health:
     if resync.is_on_time:
         return Health(True)
@@ -311,7 +261,3 @@ def _health(resync: Resync) -> Health:
 
 def _ready_of(resource: Resource) -> str:
     return next((one.status for one in resource.status.conditions if one.type == "Ready"), "Unknown")
-
-
-def _is_conflicted(resource: Resource) -> bool:
-    return any(one.reason == "Conflicted" for one in resource.status.conditions)

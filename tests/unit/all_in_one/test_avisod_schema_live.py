@@ -55,6 +55,7 @@ def _stream(*, first: int = 1, last: int = 12, too_old: int = 0, messages: int =
             created="then",
             stamps=Stamps(owner=str(OWNER), uid="1", event_type="weather_alert", key_order=schema.routed),
             messages=messages,
+            bytes=3_000_000,
             first_sequence=first,
             last_sequence=last,
         ),
@@ -179,7 +180,6 @@ def test_who_serves_it_is_told_by_name_and_who_does_not_by_why(tmp_path: Path) -
         ("retention: 1d", _stream(too_old=5, last=20), "up to 5 of 12 messages by max_age_seconds"),
         ("retention: 1d", _stream(too_old=0, last=20), "0 of 12 messages by max_age_seconds"),
         ("retention: 3d\n    maxMessages: 10", _stream(), "2 of 12 messages by max_messages"),
-        ("retention: 3d\n    maxMessages: 20", _stream(), "0 of 12 messages by max_messages"),
         ("retention: 3d\n    maxBytes: 2Mi", _stream(), "up to 12 of 12 messages by max_bytes"),
         (
             "retention: 3d\n    duplicates: LatestPerSubject",
@@ -200,6 +200,15 @@ def test_how_many_messages_would_be_lost_is_told_as_exactly_as_can_be(
     code, out, _, _ = _live(tmp_path, allowed, _sight(_sample(), stream))
     assert code == 1
     assert f"  loses       {told}\n" in out
+
+
+@pytest.mark.parametrize("limit", ["maxMessages: 12", "maxBytes: 3Mi"])
+def test_a_limit_that_everything_fits_below_loses_nothing(tmp_path: Path, limit: str) -> None:
+    manifest = MANIFEST.replace("retention: 3d", f"retention: 3d\n    {limit}")
+    code, out, _, _ = _live(tmp_path, manifest, _sight(_sample(), _stream()))
+    assert code == 0
+    assert "loses" not in out.partition("harmless")[0]
+    assert "would do    change stream" in out
 
 
 def test_what_this_build_cannot_read_is_told_as_such(tmp_path: Path) -> None:

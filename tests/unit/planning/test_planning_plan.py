@@ -69,6 +69,11 @@ def stream(stamps: Stamps | None = STAMPS, **configuration: Any) -> SeenStream:
     return msgspec.structs.replace(STREAM, stamps=stamps, configuration=changed)
 
 
+def holding(messages: int, *, size: int = 1000) -> SeenStream:
+    """Return the stream with so much in it."""
+    return msgspec.structs.replace(STREAM, messages=messages, bytes=size)
+
+
 def seen(latest: Version | None, there: SeenStream | None, *others: Published) -> Seen:
     """Return what is seen: ours is held where it is published, and so are the others."""
     held = [*([latest] if isinstance(latest, Published) else []), *others]
@@ -222,6 +227,26 @@ FOREIGN: Final = msgspec.structs.replace(STAMPS, owner=str(THEIRS))
         pytest.param(
             desired(SHORTER), seen(MINE, stream()), ["publish alert over revision 3"], ["WouldLoseData"],
             id="a shorter retention",
+        ),
+        pytest.param(
+            desired(SHORTER), seen(MINE, holding(0)),
+            ["change stream ALERT: max_age_seconds: 3600 → 1800", "publish alert over revision 3"], [],
+            id="a shorter retention of nothing",
+        ),
+        pytest.param(
+            desired(stored(max_messages=12)), seen(MINE, holding(12)),
+            ["change stream ALERT: max_messages: -1 → 12", "publish alert over revision 3"], [],
+            id="a limit that everything fits below",
+        ),
+        pytest.param(
+            desired(stored(max_messages=12)), seen(MINE, holding(13)),
+            ["publish alert over revision 3"], ["WouldLoseData"],
+            id="a limit that one is above",
+        ),
+        pytest.param(
+            desired(stored(max_bytes=2_000_000)), seen(MINE, holding(13, size=2_000_001)),
+            ["publish alert over revision 3"], ["WouldLoseData"],
+            id="a size that everything together is above",
         ),
         pytest.param(
             desired(stored(retention_seconds=1800, shrink="Allow")), seen(MINE, stream()),

@@ -38,7 +38,7 @@ from aviso_core.schema.stream import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # What of a resource an obstacle keeps from being true.
 Concern: TypeAlias = Literal["accepted", "stream"]
@@ -179,13 +179,14 @@ def _plan_stream(desired: Desired, stream: SeenStream | None, wanted: StreamConf
     drift = tuple(one for one in differences(wanted, stream.configuration) if not one.is_spelling)
     storage = desired.schema.storage
     may_shrink = storage is not None and storage.shrink == "Allow"
-    changes = tuple(one for one in drift if not one.impossible and (may_shrink or not one.loses_data))
+    losing = [one for one in drift if one.loses_data and not one.impossible and not fits_below(one, stream)]
+    changes = tuple(one for one in drift if not one.impossible and (may_shrink or one not in losing))
     actions: list[Action] = [StampStream(wanted.name, stamps)] if stream.stamps != stamps else []
     if changes:
         actions.append(ChangeStream(wanted, changes))
     return Plan(
         actions=tuple(actions),
-        obstacles=tuple(_stream_obstacles(drift, may_shrink=may_shrink, messages=stream.messages)),
+        obstacles=tuple(_stream_obstacles(drift, [] if may_shrink else losing, messages=stream.messages)),
         drift=drift,
     )
 
@@ -207,8 +208,22 @@ def _foreign(stream: SeenStream, name: str) -> Obstacle:
     return Obstacle(concern="stream", reason="ForeignStream", message=message)
 
 
+def fits_below(limit: StreamDifference, stream: SeenStream) -> bool:
+    """Tell whether everything that the stream holds fits below a lower limit, so that nothing is lost by it."""
+    wanted = limit.wanted
+    match limit.setting:
+        case "max_messages":
+            return isinstance(wanted, int) and stream.messages <= wanted
+        case "max_bytes":
+            return isinstance(wanted, int) and stream.bytes <= wanted
+        case "max_age_seconds" | "max_messages_per_subject":
+            return stream.messages == 0
+        case _:
+            return False
+
+
 def _stream_obstacles(
-    drift: Iterable[StreamDifference], *, may_shrink: bool, messages: int
+    drift: Iterable[StreamDifference], losing: Sequence[StreamDifference], *, messages: int
 ) -> Iterable[Obstacle]:
     impossible = [str(one) for one in drift if one.impossible]
     if impossible:
@@ -218,12 +233,11 @@ def _stream_obstacles(
             message=f"the broker changes this on no stream: {'; '.join(impossible)}; "
             "set it back, or declare a new event type with a topic base of its own",
         )
-    losing = [str(one) for one in drift if one.loses_data and not one.impossible]
-    if losing and not may_shrink:
+    if losing:
         yield Obstacle(
             concern="stream",
             reason="WouldLoseData",
-            message=f"this deletes stored messages (there are {messages}) at once: {'; '.join(losing)}; "
+            message=f"this deletes stored messages (there are {messages}) at once: {'; '.join(map(str, losing))}; "
             "set spec.storage.shrink: Allow to mean it",
         )
 

@@ -9,7 +9,7 @@ import msgspec
 from aviso_all_in_one.comparison import Change, changes, untold
 from aviso_core.errors import Fault
 from aviso_core.planning.actions import ChangeStream
-from aviso_core.planning.plan import Obstacle, Plan, Seen, make_plan
+from aviso_core.planning.plan import Obstacle, Plan, Seen, fits_below, make_plan
 from aviso_core.registry.acknowledgements import Standing, standing
 from aviso_core.registry.base import Published, Version, Withdrawn
 from aviso_core.schema.compatibility import incompatibilities
@@ -127,7 +127,7 @@ def _losses(plan: Plan, stream: Stream | None, max_messages: int) -> Iterator[Lo
     messages = stream.seen.messages
     has_gaps = messages != stream.seen.last_sequence - stream.seen.first_sequence + 1
     for one in plan.drift:
-        if not one.loses_data or one.impossible:
+        if not one.loses_data or one.impossible or fits_below(one, stream.seen):
             continue
         match one.setting:
             case "max_age_seconds":
