@@ -16,54 +16,22 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
 
 from repo.tree import ROOT
+from support.pages import PATIENCE_SECONDS, Step, is_as_shown, steps, type_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGES: Final = ("tutorial/first-steps.md", "how-to/move-into-a-cluster.md")
-PATIENCE_SECONDS: Final = 20
 
-_BLOCK: Final = re.compile(r"^```(sh|text|text elsewhere)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STREAM: Final = "curl -sN "
 _PORT: Final = re.compile(r"\b80\d\d\b")
-
-
-class Step(NamedTuple):
-    """What to type, what is shown below it, and what an open stream shows then; None where nothing is."""
-
-    typed: str
-    shown: str | None
-    elsewhere: str | None = None
-
-
-def steps(page: str) -> list[Step]:
-    """Return what a page asks its reader to type."""
-    found: list[Step] = []
-    for language, text in _BLOCK.findall(page):
-        if language == "sh":
-            found.append(Step(text, None))
-            continue
-        assert found, "what is shown stands below what was typed"
-        if language == "text":
-            assert found[-1].shown is None, "what was typed is shown once"
-            found[-1] = found[-1]._replace(shown=text)
-        else:
-            assert found[-1].elsewhere is None, "what a stream shows is shown once"
-            found[-1] = found[-1]._replace(elsewhere=text)
-    return found
-
-
-def is_as_shown(printed: str, shown: str) -> bool:
-    """Tell whether the output is what the page shows, where … stands for anything on one line."""
-    pattern = re.escape(shown.strip()).replace("…", ".*")
-    return re.fullmatch(pattern, printed.strip()) is not None
 
 
 def with_free_ports(page: str) -> str:
@@ -135,24 +103,6 @@ def _wait_until_ready(process: subprocess.Popen[bytes], port: str, log: Path) ->
     raise AssertionError(f"not ready: {log.read_text()}")
 
 
-def _type(step: Step, *, cwd: Path, environ: dict[str, str]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        ran = subprocess.run(
-            ["bash", "-e", "-c", step.typed],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-            env=environ,
-        )
-        if ran.returncode == 0 and (step.shown is None or is_as_shown(ran.stdout, step.shown)):
-            return
-        if time.monotonic() > until:
-            pytest.fail(f"{step.typed}\nprinted\n{ran.stdout}{ran.stderr}\nand the page shows\n{step.shown}")
-        time.sleep(0.2)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_does_what_the_page_says(page: str, tmp_path: Path) -> None:
     """From the first to the last, in one folder, as a reader would."""
@@ -168,7 +118,7 @@ def test_every_command_of_a_page_does_what_the_page_says(page: str, tmp_path: Pa
                 assert step.shown is not None, "a stream shows how it opens"
                 stream.wait_shows(step.shown)
             else:
-                _type(step, cwd=tmp_path, environ=environ)
+                type_in(step, cwd=tmp_path, environ=environ)
             if step.elsewhere is not None:
                 assert stream is not None, "a stream is opened before it shows anything"
                 stream.wait_shows(step.elsewhere)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _RESYNC_SECONDS: Final = 1
 # What is declared where nothing else is said, in nanoseconds as the broker counts.
-_WEEK: Final = 7 * 24 * 3600 * 10**9
+_DAY: Final = 24 * 3600 * 10**9
+_WEEK: Final = 7 * _DAY
 _RESYNCED: Final = re.compile(rb'"event.name":"operator.resync.finished"')
 
 
@@ -112,13 +113,14 @@ def test_what_would_delete_events_is_refused_until_it_is_meant(installation: Ins
     until(lambda: installation.notify(names, 6) == 200, "it is not served")
     found = installation.stream(names)
     assert found is not None
-    assert found["config"]["max_msgs"] == -1
+    assert found["config"]["max_msgs"] == 10, "nothing is lost by it"
+    assert found["config"]["max_age"] == _WEEK
     assert found["created"] == kept[0]
     installation.objects.patch(names.name, {"spec": {"storage": {"shrink": "Allow"}}})
     installation.wait_ready(names)
     found = installation.stream(names)
     assert found is not None
-    assert found["config"]["max_msgs"] == 10
+    assert found["config"]["max_age"] == _DAY
     assert found["created"] == kept[0]
 
 

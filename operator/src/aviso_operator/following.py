@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import kopf
 
 from aviso_core.alongside import alongside
-from aviso_core.errors import Unavailable
+from aviso_core.errors import AvisoError, Unavailable
 from aviso_http.signals import told_to_stop
 from aviso_operator.handlers import kopf_settings
 from aviso_operator.resources import GROUP, PLURAL, VERSION
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # By what they are called, for kopf hands out no others: a test follows real objects and refuses them.
 _WATCHERS: Final = f"watcher for {PLURAL}.{VERSION}.{GROUP}@"
+UNFOLLOWED: Final = "EventSchemas are followed no more"
 _BETWEEN_LOOKS_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 60.0
 
@@ -46,7 +47,7 @@ async def begin_following(
 
 
 async def until_one_ends(tasks: Collection[asyncio.Task[None]], stop: asyncio.Event) -> None:
-    """Wait until one of the tasks ends, end the others, and raise what one of them has raised.
+    """Wait until one of the tasks ends, end the others, and raise why, as an error of ours.
 
     kopf's own way to do so ends every task that there is besides, those of the connection to the broker as well. It has
     also taken the signals for itself when it began; from here on they are ours.
@@ -59,9 +60,12 @@ async def until_one_ends(tasks: Collection[asyncio.Task[None]], stop: asyncio.Ev
             for task in tasks:
                 task.cancel()
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
+    faults = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    for fault in faults:
+        if isinstance(fault, AvisoError):
+            raise fault
+    if faults:
+        raise Unavailable(f"{UNFOLLOWED}: {faults[0]}") from faults[0]
 
 
 async def _pass_on(told: asyncio.Event, stop: asyncio.Event) -> None:
@@ -76,7 +80,7 @@ async def wait_unfollowed() -> None:
     for one in ended:
         if one.cancelled():
             return
-        raise Unavailable(f"EventSchemas are followed no more: {one.exception() or 'kopf has ended it'}")
+        raise Unavailable(f"{UNFOLLOWED}: {one.exception() or 'kopf has ended it'}")
 
 
 async def _find() -> AbstractSet[asyncio.Task[object]]:

@@ -14,6 +14,7 @@ import msgspec
 
 from aviso_core.errors import Fault
 from aviso_core.schema.compatibility import incompatibilities
+from aviso_core.schema.model import encode_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,8 +104,7 @@ def changes(old: Schema, new: Schema) -> Iterator[Change]:
 
 def _members(schema: Schema) -> dict[str, object]:
     """Return the members that are set, by path; an identifier by its name, because its place means nothing."""
-    plain = msgspec.to_builtins(schema)
-    assert isinstance(plain, dict)
+    plain = msgspec.json.decode(encode_schema(schema), type=dict[str, Any])
     fields = {field.pop("name"): field for field in plain.pop("fields", [])}
     return dict(_flat(plain | {"identifier": fields}, ""))
 

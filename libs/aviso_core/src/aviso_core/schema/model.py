@@ -6,13 +6,15 @@ them as JSON. They only gain members, with defaults, so that an older process ca
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from aviso_core.fields import AnyField, SpatialField
 from aviso_core.fields.base import JsonSchema
 from aviso_core.geometry.plane import Edges
+
+T = TypeVar("T")
 
 RoleMap: TypeAlias = dict[str, tuple[str, ...]]
 Compatibility: TypeAlias = Literal["Backward", "None"]
@@ -99,7 +101,23 @@ _decoder: Final = msgspec.json.Decoder(Schema)
 
 def encode_schema(schema: Schema) -> bytes:
     """Return the JSON of a schema; equal schemas give equal bytes."""
-    return _encoder.encode(schema)
+    return _encoder.encode(_with_own_defaults(schema))
+
+
+def _with_own_defaults(value: T) -> T:
+    """Return a value in which members that equal their default are that default.
+
+    The encoder leaves a default out by being the same object, not by being equal to it.
+    """
+    if isinstance(value, tuple):
+        return cast("T", tuple(map(_with_own_defaults, value)))
+    if not isinstance(value, msgspec.Struct):
+        return value
+    members = {}
+    for member in msgspec.structs.fields(value):
+        now = getattr(value, member.name)
+        members[member.name] = member.default if now == member.default else _with_own_defaults(now)
+    return cast("T", msgspec.structs.replace(value, **members))
 
 
 def decode_schema(data: bytes) -> Schema:
