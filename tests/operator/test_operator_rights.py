@@ -45,13 +45,13 @@ KEYS_COPIED: Final = re.compile(rb'"event.name":"operator.keys.copied"')
 
 
 @contextmanager
-def prepared(folder: Path) -> Iterator[ApiServer]:
-    """Run an API server with the definition."""
+def prepared(folder: Path, *, definition: Path = DEFINITION_FILE) -> Iterator[ApiServer]:
+    """Run an API server with a definition."""
     programs = find_programs()
     if programs is None:
         pytest.skip(ABSENT)
     with running_apiserver(programs, folder) as running:
-        install_definition(running)
+        install_definition(running, definition)
         yield running
 
 
@@ -225,4 +225,22 @@ def test_an_operator_that_follows_objects_no_more_ends(broker: Server, tmp_path:
             on.operator.start()
             assert api.kubectl("delete", "--filename", str(DEFINITION_FILE)).returncode == 0
             on.operator.wait_logged(re.compile(rb"^aviso-operator: EventSchemas are followed no more: .*404"))
+            assert on.operator.wait_ended() == 1
+
+
+def test_an_operator_does_not_work_with_a_definition_that_drops_what_people_write(
+    broker: Server, tmp_path: Path
+) -> None:
+    """An older one would take objects and forget half of what they say."""
+    older = tmp_path / "older.yaml"
+    text = DEFINITION_FILE.read_text(encoding="utf-8")
+    assert "duplicateWindow:" in text
+    older.write_text(text.replace("duplicateWindow", "formerWindow"), encoding="utf-8")
+    with prepared(tmp_path / "api", definition=older) as api:
+        on = stage(api, broker, tmp_path, rules=operator_rules())
+        with ending(on.operator):
+            on.operator.launch()
+            on.operator.wait_logged(
+                re.compile(rb"^aviso-operator: .*drops spec.storage.duplicateWindow: apply")
+            )
             assert on.operator.wait_ended() == 1

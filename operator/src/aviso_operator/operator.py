@@ -7,6 +7,8 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from aviso_core.alongside import alongside
 from aviso_core.broker.connection import open_connection
 from aviso_core.broker.options import connection_options
@@ -22,6 +24,7 @@ from aviso_core.registry.jetstream.registry import open_jetstream_registry, sche
 from aviso_http.records.log import Log
 from aviso_operator.announcements import Announcements
 from aviso_operator.cluster import Cluster, ClusterRefused, Vanished, open_cluster
+from aviso_operator.crd.installed import DOCUMENT, missing_members
 from aviso_operator.endpoint import Health, open_endpoint
 from aviso_operator.following import begin_following, until_one_ends
 from aviso_operator.handlers import handlers
@@ -77,7 +80,7 @@ async def run(options: Run, wiring: Wiring, *, stop: asyncio.Event, on_ready: Ca
 
 
 async def _check_definition(cluster: Cluster, options: Run) -> None:
-    """Refuse to go on where objects cannot be listed, and say why: without that nothing else makes sense."""
+    """Refuse to go on where objects cannot be listed, or would be cut by an older definition, and say why."""
     for namespace in options.watched.namespaces or (None,):
         try:
             await cluster.list_all(namespace)
@@ -89,6 +92,21 @@ async def _check_definition(cluster: Cluster, options: Run) -> None:
             ) from error
         except ClusterRefused as error:
             raise ClusterRefused(error.status, f"EventSchemas cannot be listed: {error}") from error
+    try:
+        missing = missing_members(await cluster.read(DOCUMENT))
+    except (ClusterRefused, Vanished, msgspec.MsgspecError) as error:
+        log.warning(
+            "operator.definition.unknown",
+            "the cluster does not tell what its definition of EventSchema is: an older one drops what it does not know",
+            error=error,
+        )
+        return
+    if missing:
+        raise ClusterRefused(
+            409,
+            f"the cluster's definition of EventSchema is older than this operator and drops {', '.join(missing)}: "
+            "apply the one of this release (aviso-operator crd | kubectl apply --server-side -f -)",
+        )
 
 
 class _Working(NamedTuple):
