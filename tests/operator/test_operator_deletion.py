@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import nats
 import pytest
 
-from support.installations import Installation, fresh_names, identity, on_broker
+from support.installations import Installation, fresh_names, identity, on_broker, severe
 from support.operators import MODULE, environment, running_operator
 from support.services import running_program, write_configuration
 
@@ -65,6 +65,21 @@ def test_what_is_deleted_goes_with_its_stream(installation: Installation) -> Non
     installation.create(names, severity=6)
     assert installation.wait_ready(names)["status"]["revision"] > before["revision"]
     assert identity(installation.stream(names))[1:] == (0, 0)
+
+
+def test_an_object_as_large_as_is_taken_goes_with_its_stream(installation: Installation) -> None:
+    """The API server takes no copy of it in its annotations; without one it is held back and let go all the same."""
+    names = fresh_names()
+    payload = {"jsonSchema": {"description": "x" * 300_000}}
+    installation.create(names, deletionPolicy="Delete", payload=payload)
+    installation.wait_ready(names)
+    held_back(installation, names)
+    assert not installation.objects.get(names.name)["metadata"].get("annotations")
+    installation.objects.patch(names.name, severe(6))
+    installation.wait_ready(names)
+    installation.objects.delete(names.name)
+    installation.observer.wait_gone(installation.key(names))
+    assert installation.stream(names) is None
 
 
 def test_an_object_that_is_to_be_retained_after_all_is_held_back_no_more(installation: Installation) -> None:

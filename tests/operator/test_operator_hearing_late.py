@@ -13,6 +13,7 @@ from aviso_operator.announcements import Announcements
 from aviso_operator.findings import Findings, Live
 from aviso_operator.letting_go import LettingGo
 from aviso_operator.locks import Locks
+from aviso_operator.propagation import Propagation
 from aviso_operator.reconcile import Reconciler
 from aviso_operator.status import StatusWriter
 from aviso_operator.steps import Steps
@@ -86,6 +87,26 @@ async def test_a_status_keeps_its_revision_when_the_broker_goes_before_it_was_he
             third = parts.kept.get(key).status
             assert third.conditions != second.conditions
             assert (third.revision, third.spec_hash) == (second.revision, second.spec_hash)
+
+
+@asynchronous
+async def test_who_comes_second_does_not_keep_the_first_from_hearing_that_it_is_served(
+    tmp_path: Path,
+) -> None:
+    """Both are looked at when the first is published, in any order; the first is told of its acknowledgements."""
+    news: list[str] = []
+    with running_server(tmp_path) as server:
+        async with open_parts(server.url) as some:
+            propagation = Propagation(some.clock, on_news=news.append, on_all=lambda _: None)
+            parts = some._replace(propagation=propagation)
+            parts.report("ingest/pod", alert=0)
+            one = reconciler(parts, steps_of(parts, parts.broker, parts.cluster.find))
+            spec = manifest("alert")["spec"] | {"eventType": "alert"}
+            for name in ("first", "second"):
+                parts.objects.see(parts.kept.create(name, spec))
+                assert await one.look(f"weather/{name}")
+            parts.report("ingest/pod", alert=1)
+            assert news == ["alert"]
 
 
 @asynchronous

@@ -100,6 +100,39 @@ def test_a_service_that_cannot_serve_it_is_named_with_its_reason(
         lonely.wait_ready(names)
 
 
+def test_objects_that_are_let_go_of_keep_no_other_waiting(lonely: Installation) -> None:
+    """However many wait until nobody serves them, here because one does not answer, the next is looked at at once."""
+    asyncio.run(report_nothing(lonely.broker, "ingest/silent"))
+    going = [fresh_names() for _ in range(60)]
+    for names in going:
+        lonely.create(names, deletionPolicy="Delete")
+    for names in going:
+        lonely.observer.wait(lonely.key(names), is_held_back, "held back and published")
+    for names in going:
+        lonely.objects.delete(names.name)
+    names = fresh_names()
+    lonely.create(names)
+    lonely.observer.wait(lonely.key(names), is_published, "published")
+    assert all(lonely.stream(names) for names in going), "nobody waited for any of them"
+
+
+async def report_nothing(broker: Server, process: str) -> None:
+    """Put a process on the roll that has taken nothing and will not."""
+    client = await nats.connect(broker.url)
+    try:
+        await client.request(f"$KV.aviso-acks.{process}", b"{}", timeout=5)
+    finally:
+        await client.close()
+
+
+def is_published(body: Body) -> bool:
+    return "revision" in body.get("status", {})
+
+
+def is_held_back(body: Body) -> bool:
+    return is_published(body) and bool(body["metadata"].get("finalizers"))
+
+
 @pytest.mark.parametrize("stays_away", _STAYS_AWAY)
 def test_a_service_that_was_killed_is_waited_for_until_it_is_back_or_forgotten(
     lonely: Installation, tmp_path: Path, stays_away: bool

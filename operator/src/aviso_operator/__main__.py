@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 NAME = "aviso-operator"
 
+# The API server takes objects of ten thousand levels from whoever may write one. Whoever follows objects has to read
+# each of them, and kopf copies it as well, by two calls for each level; that it is too deep is said in its status.
+_DEEPEST_CALLS: Final = 30_000
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for and return the exit code."""
     environ = os.environ
+    sys.setrecursionlimit(_DEEPEST_CALLS)
     wanted = parse(sys.argv[1:] if arguments is None else arguments, environ)
     try:
         match wanted:

@@ -7,7 +7,6 @@ people what happened, and what the cluster signs its tokens with.
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,6 +17,7 @@ from kubernetes.client import ApiClient, ApiException, Configuration
 from aviso_core.errors import AvisoError, Unavailable
 from aviso_operator.login import find_cluster
 from aviso_operator.resources import GROUP, PLURAL, VERSION, Resource, read_resource
+from aviso_operator.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -66,11 +66,17 @@ class Listing(NamedTuple):
     unreadable: tuple[str, ...] = ()
 
 
+class _Answer(NamedTuple):
+    status: int
+    reason: str
+    data: bytes
+
+
 class Cluster:
     """Questions to the API server. Each raises `Unavailable` when there is no answer."""
 
     def __init__(self, configuration: Configuration, *, answer_seconds: float) -> None:
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cluster")
+        self._threads = asyncio.Semaphore(_THREADS)
         self._client = ApiClient(configuration)
         self._patience = (_CONNECT_SECONDS, answer_seconds)
         self.requests = 0
@@ -136,11 +142,9 @@ class Cluster:
         query: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         self.requests += 1
-        loop = asyncio.get_running_loop()
         try:
-            status, reason, data = await loop.run_in_executor(
-                self._threads, self._send, method, path, query, body
-            )
+            async with self._threads:
+                status, reason, data = await in_thread(lambda: self._send(method, path, query, body))
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
             raise Unavailable(f"the API server gives no answer: {error}") from error
         if not 200 <= status < 300:
@@ -153,7 +157,7 @@ class Cluster:
         path: str,
         query: Sequence[tuple[str, str]],
         body: Mapping[str, object] | None,
-    ) -> tuple[int, str, bytes]:
+    ) -> _Answer:
         content = {"Content-Type": _MERGE if method == "PATCH" else "application/json"} if body else {}
         client: Any = self._client
         request = client.param_serialize(
@@ -165,11 +169,7 @@ class Cluster:
             auth_settings=["BearerToken"],
         )
         answer = client.call_api(*request, _request_timeout=self._patience)
-        return answer.status, str(answer.reason or ""), bytes(answer.read())
-
-    def close(self) -> None:
-        """Give up what is under way."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        return _Answer(answer.status, str(answer.reason or ""), bytes(answer.read()))
 
 
 class _PageMetadata(msgspec.Struct, frozen=True):
@@ -194,14 +194,14 @@ def _path(namespace: str | None, *more: str) -> str:
 def _page(data: bytes) -> _Page:
     try:
         return msgspec.json.decode(data, type=_Page)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(error) from error
 
 
 def _resource(data: bytes) -> Resource:
     try:
         return read_resource(msgspec.json.decode(data, type=dict[str, object]))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _unreadable(error) from error
 
 
@@ -246,8 +246,4 @@ async def open_cluster(
 ) -> AsyncIterator[Cluster]:
     """Talk to the cluster for as long as the block runs: that of the pod, or that of the kubeconfig."""
     found = configuration or find_cluster(connections=_THREADS)
-    cluster = Cluster(found, answer_seconds=answer_seconds)
-    try:
-        yield cluster
-    finally:
-        cluster.close()
+    yield Cluster(found, answer_seconds=answer_seconds)

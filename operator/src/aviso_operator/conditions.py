@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aviso_operator.resources import Condition, ConditionStatus
+from aviso_operator.resources import LONGEST_MESSAGE, Condition, ConditionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,12 +59,17 @@ def with_moments(
             type=one.type,
             status=one.status,
             reason=one.reason,
-            message=one.message,
+            message=_shortened(one.message),
             observed_generation=generation,
             last_transition_time=_since(one, known.get(one.type), now),
         )
         for one in found
     )
+
+
+def _shortened(message: str) -> str:
+    """Return a message that the API server takes; a longer one would keep the whole status from being written."""
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
 
 
 def _since(one: Verdict, before: Condition | None, now: datetime) -> datetime:

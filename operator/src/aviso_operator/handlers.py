@@ -1,8 +1,9 @@
 """kopf's part: following the objects, and holding back those that take their stream along.
 
-Its handlers only say that something happened; what has to be done is found out by looking (`reconcile`). So nothing is
-kept in annotations, and an object has a finalizer only while `spec.deletionPolicy` is Delete. Handlers are registered
-in a registry of their own and return nothing, for kopf would write that into the status.
+Its handlers only say that something happened; what has to be done is found out by looking (`reconcile`). So annotations
+keep nothing but how often kopf has tried to delete a stream, and an object has a finalizer only while
+`spec.deletionPolicy` is Delete. Handlers are registered in a registry of their own and return nothing, for kopf would
+write that into the status.
 """
 
 from __future__ import annotations
@@ -30,18 +31,35 @@ _RETRY_SECONDS: Final = 5.0
 log = Log("aviso_operator.handlers")
 
 
+class _NothingKept(kopf.DiffBaseStorage):
+    """What an object was like when it was handled last: as it is now, for nobody here asks what has changed.
+
+    kopf would keep a copy of each object in its annotations. Of a large one the API server does not take that, and then
+    the finalizer is never taken off.
+    """
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence:
+        """Return what it is like."""
+        return self.build(body=body)
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        """Keep nothing."""
+
+
 def kopf_settings() -> kopf.OperatorSettings:
     """Return kopf's settings."""
     settings = kopf.OperatorSettings()
     settings.persistence.finalizer = FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, key="last-handled")
+    settings.persistence.diffbase_storage = _NothingKept()
     # Looking for namespaces and definitions takes rights in the whole cluster, and brings nothing: which namespaces are
     # watched is said, and without the definition the operator does not start.
     settings.scanning.disabled = True
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 5
-    settings.queueing.worker_limit = 50
+    # One for each object that something happens to. One that is let go of keeps its own for as long as that takes, and
+    # every other for seconds after its last event: with fewer of them, other objects would wait for that.
+    settings.queueing.worker_limit = None
     # What is under way when it is to end can be given up: it is found again by looking.
     settings.queueing.exit_timeout = 1
     settings.execution.default_backoff = 15

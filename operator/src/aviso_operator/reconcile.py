@@ -197,8 +197,11 @@ class Reconciler:
 
     def _live(self, version: Version | None, resource: Resource, schema: Schema | None) -> Live | None:
         name = resource.event_type
-        if not isinstance(version, Published) or version.owner != Owner(resource.namespace, resource.name):
+        if not isinstance(version, Published):
             self._propagation.forget(name)
+            return None
+        if version.owner != Owner(resource.namespace, resource.name):
+            # Whose it is waits for it to be acknowledged.
             return None
         self._metrics.published(name, version.revision)
         return Live(

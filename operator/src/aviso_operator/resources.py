@@ -29,6 +29,10 @@ ConditionStatus: TypeAlias = Literal["True", "False", "Unknown"]
 _Count: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Instant: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
+LONGEST_MESSAGE: Final = 32_768
+"""How long the message of a condition may be, in characters."""
+LONGEST_PROCESS: Final = 253
+"""How long the name of a process in a status may be."""
 MOST_STALE: Final = 10
 """How many names of processes a status lists: it says who to look at, metrics say how many there are."""
 
@@ -47,7 +51,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         str, Meta(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
     """Why, as one word that programs may rely on."""
-    message: Annotated[str, Meta(max_length=32_768)]
+    message: Annotated[str, Meta(max_length=LONGEST_MESSAGE)]
     """Why, in words, and what to do about it."""
     last_transition_time: _Instant
     """When `status` last changed."""
@@ -64,7 +68,9 @@ class Propagation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Processes that serve event types and are alive."""
     acknowledged: _Count
     """Those of them that serve the published revision."""
-    stale: Annotated[tuple[Annotated[str, Meta(max_length=253)], ...], Meta(max_length=MOST_STALE)] = ()
+    stale: Annotated[
+        tuple[Annotated[str, Meta(max_length=LONGEST_PROCESS)], ...], Meta(max_length=MOST_STALE)
+    ] = ()
     """Names of those that do not yet, the first ten."""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aviso_operator.cluster import Outdated, Vanished
 from aviso_operator.conditions import verdicts, with_moments
 from aviso_operator.resources import (
+    LONGEST_PROCESS,
     MOST_STALE,
     Condition,
     Propagation,
@@ -121,7 +122,7 @@ def _propagation(live: Live) -> Propagation:
         summary=f"{acknowledged}/{desired}",
         desired=desired,
         acknowledged=acknowledged,
-        stale=tuple(name.rpartition("/")[2] for name in stale[:MOST_STALE]),
+        stale=tuple(name.rpartition("/")[2][:LONGEST_PROCESS] for name in stale[:MOST_STALE]),
     )
 
 

@@ -412,6 +412,21 @@ async def test_what_the_broker_refuses_has_its_number_and_its_words(url: str) ->
 
 
 @asynchronous
+async def test_a_stream_that_takes_a_change_and_stays_as_it_is_refuses_it(url: str) -> None:
+    """Sealed by hand, a stream has no limits any more, whatever is asked for."""
+    async with owned(url) as streams:
+        made = await streams.create(msgspec.structs.replace(MARS, max_age_seconds=3600), OURS.metadata())
+        told = (await as_told(url))["config"]
+        await ask_broker(url, "STREAM.UPDATE.MARS", told | {"sealed": True})
+        sealed = await streams.find("mars")
+        assert sealed is not None
+        with pytest.raises(BrokerRefused, match="sealed: max_age_seconds: 0 → 3600") as refused:
+            await streams.change(*drift(sealed, max_age_seconds=3600), created=made.created)
+        assert refused.value.number == 0
+        assert await streams.find("mars") == sealed
+
+
+@asynchronous
 async def test_a_broker_that_is_away_is_told_as_such(server: Server) -> None:
     """And nothing is lost by it: the streams are there when it is back, with their stamps."""
     async with owned(server.url, request_seconds=0.3) as streams:

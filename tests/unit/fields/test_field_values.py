@@ -350,6 +350,12 @@ OPTIONS: Final[list[tuple[ScalarField, dict[str, object]]]] = [
 ]
 
 
+def test_a_pattern_that_cannot_be_used_is_told_by_its_fault_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    """Standard error is for records, which are lines of JSON where a process runs in a cluster."""
+    assert list(TextField(name="x", pattern="(?=never seen before)").faults())
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize(("field", "options"), OPTIONS, ids=repr)
 def test_a_field_shows_its_options_as_configured(field: ScalarField, options: dict[str, object]) -> None:
     assert field.options() == options

@@ -16,7 +16,15 @@ from aviso_operator.cluster import ClusterRefused, Outdated
 from aviso_operator.findings import Findings, Live
 from aviso_operator.objects import Objects
 from aviso_operator.options import Watched
-from aviso_operator.resources import MOST_STALE, NO_STATUS, Propagation, Status, StreamStatus
+from aviso_operator.resources import (
+    LONGEST_MESSAGE,
+    LONGEST_PROCESS,
+    MOST_STALE,
+    NO_STATUS,
+    Propagation,
+    Status,
+    StreamStatus,
+)
 from aviso_operator.status import StatusWriter, status_of
 from support.event_logs import asynchronous
 from support.http_server import answering
@@ -79,6 +87,19 @@ def test_the_stale_are_named_by_their_pods_and_not_without_end() -> None:
     assert status.propagation is not None
     assert status.propagation.summary == f"1/{MOST_STALE + 6}"
     assert status.propagation.stale == tuple(f"pod-{number:02}" for number in range(MOST_STALE))
+
+
+def test_what_is_longer_than_the_api_server_takes_is_cut() -> None:
+    """One long text would keep the whole status from being written."""
+    name = f"ingest/{'p' * 2 * LONGEST_PROCESS}"
+    findings = replace(WELL, invalid="ö" * 2 * LONGEST_MESSAGE, live=replace(LIVE, standings={name: BEHIND}))
+    status = status_of(findings, NO_STATUS, now=NOW)
+    assert {len(one.message) for one in status.conditions if one.reason == "InvalidSchema"} == {
+        LONGEST_MESSAGE
+    }
+    assert all(len(one.message) <= LONGEST_MESSAGE for one in status.conditions)
+    assert status.propagation is not None
+    assert status.propagation.stale == ("p" * LONGEST_PROCESS,)
 
 
 MINUTE: Final = timedelta(minutes=1)

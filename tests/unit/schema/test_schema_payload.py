@@ -9,7 +9,13 @@ import pytest
 
 from aviso_core.errors import PayloadRefused
 from aviso_core.schema.model import PayloadRules
-from aviso_core.schema.payload import LARGEST_UNFOLDED, JsonSchemaRefused, PayloadCheck, compile_json_schema
+from aviso_core.schema.payload import (
+    DEEPEST_NESTING,
+    LARGEST_UNFOLDED,
+    JsonSchemaRefused,
+    PayloadCheck,
+    compile_json_schema,
+)
 
 STEP: dict[str, Any] = {
     "type": "object",
@@ -67,6 +73,13 @@ def _doubling(levels: int) -> dict[str, Any]:
     return {"$ref": "#/$defs/l0", "$defs": {**parts, f"l{levels}": {"type": "integer"}}}
 
 
+def _nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        schema = {"not": schema}
+    return schema
+
+
 REFUSED = [
     ({"$ref": "https://example.org/schema.json"}, "leaves the schema"),
     ({"$ref": "other.json#/a"}, "leaves the schema"),
@@ -86,6 +99,9 @@ REFUSED = [
     ({"pattern": "("}, "regex"),
     ({"type": "text"}, "is not valid"),
     ({"$schema": "https://example.org/mine"}, "meta-schema"),
+    (_nested(DEEPEST_NESTING + 1), f"nested more than {DEEPEST_NESTING} levels deep"),
+    # The most that an API server takes: nothing may recurse over it.
+    (_nested(10_000), f"nested more than {DEEPEST_NESTING} levels deep"),
 ]
 
 
@@ -96,6 +112,10 @@ def test_a_json_schema_that_cannot_be_bounded_or_used_is_refused(
     with pytest.raises(JsonSchemaRefused) as caught:
         compile_json_schema(schema)
     assert message in str(caught.value)
+
+
+def test_the_deepest_schema_that_is_taken_can_be_used() -> None:
+    assert compile_json_schema(_nested(DEEPEST_NESTING)).is_valid(1) is (DEEPEST_NESTING % 2 == 1)
 
 
 def test_the_costliest_schema_that_is_taken_stays_within_seconds() -> None:

@@ -9,7 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from aviso_core.schema.model import Schema, Storage, Topic
-from aviso_core.schema.stream import StreamConfiguration, StreamDefaults, differences, wanted_stream
+from aviso_core.schema.stream import (
+    StreamConfiguration,
+    StreamDefaults,
+    differences,
+    duplicate_window_seconds,
+    wanted_stream,
+)
 
 
 def _schema(**storage: Any) -> Schema:
@@ -129,3 +135,18 @@ def test_a_narrower_limit_loses_data(setting: str, old: object, new: object, los
     (difference,) = differences(replace(WANTED, **{setting: new}), replace(WANTED, **{setting: old}))
     assert difference.loses_data is loses
     assert str(difference) == f"{setting}: {old} → {new}"
+
+
+@pytest.mark.parametrize(
+    ("storage", "seconds"),
+    [
+        ({}, 120),
+        ({"duplicate_window_seconds": 3600}, 3600),
+        ({"duplicate_window_seconds": 3600, "retention_seconds": 60}, 60),
+    ],
+)
+def test_for_how_long_ids_are_known_again_is_what_the_stream_is_made_with(
+    storage: dict[str, int], seconds: int
+) -> None:
+    """What is gone cannot be recognised again, so never longer than it is kept."""
+    assert duplicate_window_seconds(_schema(**storage)) == seconds

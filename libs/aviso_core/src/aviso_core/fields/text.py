@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import re2
 
@@ -13,8 +13,14 @@ from aviso_core.fields.base import Field, JsonSchema, Samples, not_empty
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Compiled patterns are looked up by their text: a field is a value and holds none.
-_compiled = lru_cache(maxsize=1024)(re2.compile)
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    """Return a pattern ready to use, looked up by its text: a field is a value and holds none."""
+    options = re2.Options()
+    # What is wrong with it is raised; the library would write it to standard error as well.
+    options.log_errors = False
+    return re2.compile(pattern, options)
 
 
 class PatternRefused(ValueError):

@@ -130,7 +130,7 @@ class StringPart(_Part, frozen=True, kw_only=True):
     max_length: Annotated[int, Meta(ge=1, le=256)] | None = None
     """The longest value, in bytes of UTF-8."""
     pattern: Annotated[str, Meta(max_length=256)] | None = None
-    """A regular expression (RE2 syntax) that the whole value matches."""
+    """A regular expression (RE2 syntax) that is found in the value; ^ and $ hold it to the whole of it."""
 
 
 class EnumPart(_Part, frozen=True, kw_only=True):

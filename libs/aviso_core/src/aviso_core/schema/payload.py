@@ -17,11 +17,13 @@ from aviso_core.errors import PayloadRefused
 from aviso_core.schema.model import PayloadRules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aviso_core.fields.base import JsonSchema
 
 LARGEST_UNFOLDED: Final = 1_000
+# A file with a manifest may nest four levels more; what works on a schema recurses over it.
+DEEPEST_NESTING: Final = 60
 _PATTERN_LIMIT: Final = jsonschema_rs.RegexOptions(size_limit=1_000_000)
 _LONGEST_REASON: Final = 300
 _DYNAMIC_KEYWORDS: Final = ("$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor")
@@ -76,11 +78,34 @@ def _shorten(text: str) -> str:
 
 def compile_json_schema(schema: JsonSchema) -> jsonschema_rs.Validator:
     """Return the validator of a schema that keeps the bounds."""
+    _check_nesting(schema)
     _Unfolding(schema).check()
     try:
         return jsonschema_rs.validator_for(schema, offline=True, pattern_options=_PATTERN_LIMIT)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         raise JsonSchemaRefused(_first_line(error)) from error
+
+
+def _check_nesting(schema: JsonSchema) -> None:
+    """Refuse what is nested too deeply, without recursing: an API server takes ten thousand levels."""
+    level: list[object] = [schema]
+    for _ in range(DEEPEST_NESTING):
+        level = [item for value in level for item in _items(value) if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise JsonSchemaRefused(
+        f"it is nested more than {DEEPEST_NESTING} levels deep: describe less of the payload"
+    )
+
+
+def _items(value: object) -> Iterable[object]:
+    match value:
+        case dict():
+            return value.values()
+        case list():
+            return value
+        case _:
+            return ()
 
 
 def _first_line(error: Exception) -> str:

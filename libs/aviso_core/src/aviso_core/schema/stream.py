@@ -108,6 +108,11 @@ def stream_of_base(base: str, storage: Storage | None, defaults: StreamDefaults)
     )
 
 
+def duplicate_window_seconds(schema: Schema) -> int:
+    """Return for how long the stream of an event type knows an id again, where the installation keeps it as long."""
+    return int(wanted_stream(schema, StreamDefaults()).duplicate_window_seconds)
+
+
 def _first(own: int | None, default: int | None, otherwise: int) -> int:
     return own if own is not None else default if default is not None else otherwise
 

@@ -84,7 +84,7 @@ class StreamChanged(AvisoError):
 
 
 class BrokerRefused(StreamRefused):
-    """The broker refuses what was to be done with a stream. The number is the broker's own."""
+    """The broker refuses what was to be done with a stream. The number is the broker's own, 0 where it says none."""
 
     def __init__(self, name: str, refusal: ApiRefusal) -> None:
         super().__init__(f"stream '{name}': {refusal}")
@@ -122,7 +122,8 @@ class OwnedStreams:
         """Bring the settings that differ to what is wanted; what there is besides stays as the broker has it.
 
         One that is neither as it was seen nor as it is wanted was changed meanwhile, perhaps to a value from which the
-        same change would lose messages: nothing is changed then.
+        same change would lose messages: nothing is changed then. A stream that was sealed takes every change and keeps
+        its settings: that is refused as well.
         """
 
         def changes(info: StreamInfo) -> Mapping[str, object]:
@@ -137,7 +138,15 @@ class OwnedStreams:
                     )
             return broker_settings(configuration, left)
 
-        return await self._change(configuration.name, created, changes)
+        found = await self._change(configuration.name, created, changes)
+        asked = {one.setting for one in differences}
+        kept = [one for one in find_differences(configuration, found.configuration) if one.setting in asked]
+        if kept:
+            what = "; ".join(map(str, kept))
+            raise BrokerRefused(
+                found.name, ApiRefusal(0, f"it stays as it is, perhaps because it is sealed: {what}")
+            )
+        return found
 
     async def stamp(self, name: str, stamps: Stamps, *, created: str, before: Stamps | None) -> FoundStream:
         """Write whose a stream is in the place of what was seen there before; what others wrote there stays."""
