@@ -45,7 +45,7 @@ def verdicts(findings: Findings) -> list[Verdict]:
     accepted = _accepted(findings)
     stream = _stream(findings)
     propagated = _propagated(findings)
-    ready = _ready((accepted, stream, propagated), findings)
+    ready = _ready((accepted, stream, propagated))
     return [ready, accepted, stream, propagated, *_abnormal(findings, ready, stream)]
 
 
@@ -128,9 +128,17 @@ def _propagated(findings: Findings) -> Verdict:
     kind, live = "Propagated", findings.live
     if live is None:
         return Verdict(kind, "False", "NotPublished", "nothing is published for this object")
-    what = (
-        f"revision {live.revision}" if live.is_current else f"revision {live.revision}, of before this edit,"
-    )
+    what = f"revision {live.revision}"
+    if findings.policy == "Paused":
+        return Verdict(kind, "Unknown", "Paused", f"{what} is published; spec.reconcilePolicy is Paused")
+    if not live.is_current and findings.unreachable is not None:
+        return Verdict(
+            kind, "Unknown", "NatsUnreachable", f"{what} was published when it was last heard of the broker"
+        )
+    if not live.is_current:
+        return Verdict(
+            kind, "False", "NotPublished", f"what is written here now is not published, {what} stays in force"
+        )
     if not live.standings:
         return Verdict(
             kind, "False", "NoReplicas", f"{what} is published, and no service is there to serve it"
@@ -166,12 +174,10 @@ def _counted(some: Sequence[object], live: Live) -> str:
     return f"{len(some)} of {len(live.standings)}"
 
 
-def _ready(parts: Sequence[Verdict], findings: Findings) -> Verdict:
+def _ready(parts: Sequence[Verdict]) -> Verdict:
     for part in parts:
         if part.status != "True":
             return part._replace(type="Ready")
-    if findings.live is not None and not findings.live.is_current:
-        return Verdict("Ready", "False", "NotPublished", "this generation is not published yet")
     return Verdict("Ready", "True", "Ready", parts[-1].message)
 
 

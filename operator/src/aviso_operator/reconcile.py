@@ -19,6 +19,7 @@ from aviso_core.schema.model import encode_schema
 from aviso_http.records.log import Log
 from aviso_operator.conditions import ACKNOWLEDGEMENT_SECONDS
 from aviso_operator.findings import Findings, Live
+from aviso_operator.status import STREAM_SECONDS
 from aviso_operator.steps import Overtaken
 
 if TYPE_CHECKING:
@@ -119,6 +120,9 @@ class Reconciler:
             raise unreachable
         if any(one.reason == "WaitingForReplicas" for one in status.conditions):
             self._queue.add(resource.key, seconds=ACKNOWLEDGEMENT_SECONDS)
+        if resource.deletion_policy == "Delete":
+            # Whoever guards its deletion goes by how many messages the status tells of.
+            self._queue.add(resource.key, seconds=STREAM_SECONDS)
         return status
 
     async def _find(self, resource: Resource) -> Findings:

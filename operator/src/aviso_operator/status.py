@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aviso_operator.objects import Objects
     from aviso_operator.resources import Resource
 
-_STREAM_EVERY: Final = timedelta(minutes=1)
+STREAM_SECONDS: Final = 60.0
 _ATTEMPTS: Final = 5
 
 
@@ -132,7 +132,11 @@ def _stream(findings: Findings, before: StreamStatus | None, now: datetime) -> S
     if seen is None:
         return before
     name = seen.configuration.name
-    if before is not None and before.name == name and now - before.observed_at < _STREAM_EVERY:
+    if (
+        before is not None
+        and before.name == name
+        and now - before.observed_at < timedelta(seconds=STREAM_SECONDS)
+    ):
         return before
     after = StreamStatus(
         name=name,

@@ -81,7 +81,7 @@ CASES: Final[dict[str, tuple[Findings, list[tuple[str, str]], list[tuple[str, st
             ("False", "Incompatible"),
             ("False", "Incompatible"),
             ("Unknown", "NotAccepted"),
-            ("True", "AllReplicas"),
+            ("False", "NotPublished"),
         ],
         [("Stalled", "UserActionNeeded")],
     ),
@@ -132,6 +132,16 @@ CASES: Final[dict[str, tuple[Findings, list[tuple[str, str]], list[tuple[str, st
             ("Unknown", "NatsUnreachable"),
             ("Unknown", "NatsUnreachable"),
             ("True", "AllReplicas"),
+        ],
+        [("Reconciling", "Progressing")],
+    ),
+    "a broker that is not there, and an edit": (
+        found(plan=None, unreachable="NATS at x: gone", live=live(CURRENT, is_current=False)),
+        [
+            ("Unknown", "NatsUnreachable"),
+            ("Unknown", "NatsUnreachable"),
+            ("Unknown", "NatsUnreachable"),
+            ("Unknown", "NatsUnreachable"),
         ],
         [("Reconciling", "Progressing")],
     ),
@@ -197,12 +207,12 @@ CASES: Final[dict[str, tuple[Findings, list[tuple[str, str]], list[tuple[str, st
     ),
     "paused": (
         found(policy="Paused", plan=None),
-        [("Unknown", "Paused"), ("Unknown", "Paused"), ("Unknown", "Paused"), ("True", "AllReplicas")],
+        [("Unknown", "Paused"), ("Unknown", "Paused"), ("Unknown", "Paused"), ("Unknown", "Paused")],
         [],
     ),
     "not published yet": (
         found(live=live(CURRENT, is_current=False)),
-        [("False", "NotPublished"), ("True", "Accepted"), ("True", "Programmed"), ("True", "AllReplicas")],
+        [("False", "NotPublished"), ("True", "Accepted"), ("True", "Programmed"), ("False", "NotPublished")],
         [("Reconciling", "Progressing")],
     ),
 }
