@@ -21,10 +21,10 @@ OURS = $(shell sed -n 's/^name = "\(aviso-.*\)"$$/\1/p' $(PROJECTS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test check lint types imports quick bench golden openapi crd reference format lock clean
+.PHONY: help serve test check lint types imports quick bench bench-spark golden openapi crd reference format lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 serve: $(READY) ## run the service with sample event types, its history in memory: make serve PORT=8000
 	$(BIN)/avisod serve --samples --port $(PORT) --log-level warn
@@ -49,6 +49,9 @@ quick: $(READY) ## unit, contract and property tests, and those about the reposi
 
 bench: $(READY) ## run every benchmark
 	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark; done
+
+bench-spark: $(READY) ## run the benchmarks of Spark: make bench-spark BENCHMARK_FLAGS=--strict
+	@set -e; for benchmark in $(filter benchmarks/bench_spark%,$(BENCHMARKS)); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark $(BENCHMARK_FLAGS); done
 
 golden: $(READY) ## write the golden files anew: look at the difference before you commit it
 	rm -rf tests/golden

@@ -83,7 +83,10 @@ def _packages_of_members() -> dict[str, list[str]]:
 
 
 def _declared(member: Path) -> set[str]:
-    dependencies = pyproject(member)["project"].get("dependencies", [])
+    """Return what a member needs, and what it can be installed with: whoever imports that does so when it is wanted."""
+    project = pyproject(member)["project"]
+    extras = project.get("optional-dependencies", {}).values()
+    dependencies = [*project.get("dependencies", []), *(text for extra in extras for text in extra)]
     return {canonicalize_name(Requirement(text).name) for text in dependencies}
 
 

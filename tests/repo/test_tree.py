@@ -22,7 +22,7 @@ def _markdown_pages() -> list[Path]:
     return [path for path in committable_files() if path.suffix == ".md"]
 
 
-@pytest.mark.parametrize("folder", ["libs", "operator", "services"])
+@pytest.mark.parametrize("folder", ["libs", "operator", "services", "spark-jobs"])
 def test_folders_of_members_are_not_packages(folder: str) -> None:
     """`operator/__init__.py` would shadow Python's own `operator` for everything started from the root."""
     assert not (ROOT / folder / "__init__.py").exists()

@@ -66,6 +66,10 @@ def fragment() -> OpenApi:
                     "description": "The event type's revision in the registry, where there is a registry.",
                     "schema": {"type": "string", "pattern": "^[0-9]+$"},
                 },
+                "DuplicateWindow": {
+                    "description": "For how many seconds the id of a notification of the event type is known again.",
+                    "schema": {"type": "string", "pattern": "^[0-9]+$"},
+                },
             },
         },
     }
@@ -202,7 +206,10 @@ def _page() -> OpenApi:
 
 def _of_an_event_type(schema: OpenApi) -> OpenApi:
     found = _json("About the event type.", schema)
-    found["headers"] = found["headers"] | {"Schema-Revision": {"$ref": "#/components/headers/SchemaRevision"}}
+    found["headers"] = found["headers"] | {
+        "Schema-Revision": {"$ref": "#/components/headers/SchemaRevision"},
+        "Duplicate-Window": {"$ref": "#/components/headers/DuplicateWindow"},
+    }
     refusal = {"$ref": "#/components/schemas/UnknownEventType"}
     unknown = _json("There is no such event type.", refusal, headers={})
     return {"200": found, "304": _UNCHANGED, "404": unknown}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from litestar import Request, Response, Router, get
 
+from aviso_core.schema.stream import duplicate_window_seconds
 from aviso_http.answers import encode_sorted
 from aviso_schema import static
 from aviso_schema.conditional import AnyResponse, answer, not_found, tag_of
@@ -31,6 +32,8 @@ AnyRequest: TypeAlias = Request[Any, Any, Any]
 JSON: Final = "application/json"
 HTML: Final = "text/html"
 REVISION_HEADER: Final = "Schema-Revision"
+# Its body is the contract's; who repeats what was sent must know for how many seconds an id is known again.
+WINDOW_HEADER: Final = "Duplicate-Window"
 
 # Our own pages load nothing from elsewhere, and nothing that got into them may.
 _OUR_PAGES: Final[Mapping[str, str]] = {
@@ -86,7 +89,9 @@ def schema_route(parts: Parts, library: Library) -> Any:
         if document is None:
             return not_found()
         revision = parts.revision_of(name)
-        more = {} if revision is None else {REVISION_HEADER: str(revision)}
+        more = {WINDOW_HEADER: str(duplicate_window_seconds(event_type.schema))}
+        if revision is not None:
+            more[REVISION_HEADER] = str(revision)
         return answer(request.headers, document.body, tag=document.tag, media_type=JSON, more=more)
 
     return schema

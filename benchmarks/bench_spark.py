@@ -1,0 +1,296 @@
+"""How fast Spark writes notifications: the data source against its ceiling, and end to end into a real service.
+
+The first table is one core of Spark, its JVM and its Python worker pinned to it together, against a server on another
+core that answers at once and stores nothing; rates are by the CPU of all that Spark is, so that what else the machine
+does moves them least. What counts are ratios in one run: to a writer that only counts Arrow
+batches, and to the loop over rows that one would write first. The second is everything at once on all cores: Spark, the
+service, and the broker that stores.
+
+    --rows 200000     rows of the first table
+    --strict          a missed bar is a failure
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+
+import pyspark_aviso
+from measure import Bar, finish, print_bars, print_table
+from pyspark_aviso.sql_encoding import encode
+from serving import ProcessTree
+from support.nats import running_server
+from support.services import running_avisod
+from support.spark_service import EVENT_TYPE, on_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, Row
+
+ROWS: Final = 200_000
+ROUNDS: Final = 3
+END_TO_END_ROWS: Final = 200_000
+RECORDS_IN_A_BODY: Final = 1000
+PAYLOAD_BYTES: Final = 150
+
+
+# --- what is compared with ---------------------------------------------------------------------------------------
+
+
+class CountingSource(DataSource):
+    """A sink that only counts: the ceiling of every Arrow writer."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return "counting"
+
+    def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
+        """Return the writer."""
+        return CountingWriter()
+
+
+class CountingWriter(DataSourceArrowWriter):
+    """Counts rows."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Count one partition."""
+        assert sum(batch.num_rows for batch in iterator)
+        return WriterCommitMessage()
+
+
+def naive_writer(url: str) -> Callable[[Iterator[Row]], None]:
+    """Return the loop over rows that one would write first: no ids, no compression, no repetition."""
+    port = urlsplit(url).port
+
+    def write(rows: Iterator[Row]) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        held = []
+        for row in rows:
+            held.append(
+                msgspec.json.encode(
+                    {
+                        "event_type": EVENT_TYPE,
+                        "identifier": row.identifier,
+                        "payload": msgspec.Raw(row.payload),
+                    }
+                )
+            )
+            if len(held) == RECORDS_IN_A_BODY:
+                connection.request("POST", "/api/v1/notifications", b"\n".join(held))
+                connection.getresponse().read()
+                held = []
+        connection.close()
+
+    return write
+
+
+# --- the server that stores nothing ------------------------------------------------------------------------------
+
+
+def serve_nothing(cpu: int) -> None:
+    """Answer every post at once as if all records of a full body had been stored."""
+    os.sched_setaffinity(0, {cpu})
+    import asyncio
+
+    results = [
+        {
+            "index": index,
+            "status": "accepted",
+            "event_type": EVENT_TYPE,
+            "sequence": 10**6 + index,
+            "id": "0" * 32,
+        }
+        for index in range(RECORDS_IN_A_BODY)
+    ]
+    body = msgspec.json.encode({"accepted": RECORDS_IN_A_BODY, "results": results})
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+                await reader.readexactly(int(length or 0))
+                writer.write(answer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(handle, "127.0.0.1", 0, limit=4 * 1024 * 1024)
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+@contextmanager
+def serving_nothing(cpu: int) -> Iterator[tuple[str, int]]:
+    """Run that server on a core of its own."""
+    command = [sys.executable, __file__, "--serve-nothing", str(cpu)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 (this file)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}", process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# --- measuring ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def session(master: str) -> Iterator[SparkSession]:
+    """Run a session on the cores that this process may use now."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    pyspark_aviso.register(spark)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+        # The next session is to start a JVM of its own, on the cores that it may use then.
+        gateway: Any = spark.sparkContext._gateway
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+        type(spark.sparkContext)._gateway = None
+        type(spark.sparkContext)._jvm = None
+
+
+def rows_of(spark: SparkSession, count: int, partitions: int) -> DataFrame:
+    """Return rows in memory, of about 275 bytes as a line."""
+    filler = "x" * (PAYLOAD_BYTES - 60)
+    df = spark.range(0, count, 1, partitions).select(
+        sql.create_map(
+            sql.lit("class"),
+            sql.concat(sql.lit("c"), sql.col("id") % 7),
+            sql.lit("name"),
+            sql.format_string("granule-%08d", "id"),
+        ).alias("identifier"),
+        sql.format_string(f'{{"location":"s3://archive/%d","size":4711,"note":"{filler}"}}', "id").alias(
+            "payload"
+        ),
+    )
+    df = df.cache()
+    assert df.count() == count
+    return df
+
+
+def cpu_seconds(work: Callable[[], object], *, others: int) -> float:
+    """Return the CPU that work takes of this process and those below it but one, at best."""
+    tree, other = ProcessTree(os.getpid()), ProcessTree(others)
+    work()
+    best = float("inf")
+    for _ in range(ROUNDS):
+        begin = tree.cpu_seconds() - other.cpu_seconds()
+        work()
+        best = min(best, tree.cpu_seconds() - other.cpu_seconds() - begin)
+    return best
+
+
+def write(df: DataFrame, url: str, **options: Any) -> None:
+    """Write with the data source."""
+    df.write.format("aviso").mode("append").options(url=url, **options).save()
+
+
+def one_core(rows: int) -> list[Bar]:
+    """Measure one core of Spark, and print it."""
+    cores = sorted(os.sched_getaffinity(0))
+    with serving_nothing(cores[-1]) as (url, server):
+        os.sched_setaffinity(0, {cores[0]})
+        try:
+            with session("local[1]") as spark:
+                spark.dataSource.register(CountingSource)
+                df = rows_of(spark, rows, 1)
+                rates = {
+                    name: rows / cpu_seconds(work, others=server)
+                    for name, work in {
+                        "count only": lambda: df.write.format("counting").mode("append").save(),
+                        "columns, ids and zstd": lambda: write(df, url, eventType=EVENT_TYPE),
+                        "SQL lines, ids and zstd": lambda: write(encode(df, event_type=EVENT_TYPE), url),
+                        "foreachPartition, neither": lambda: df.foreachPartition(naive_writer(url)),
+                    }.items()
+                }
+        finally:
+            os.sched_setaffinity(0, set(cores))
+    ceiling, columns, lines, naive = rates.values()
+    table = [(name, f"{rate:,.0f}", rate / ceiling) for name, rate in rates.items()]
+    print_table("Writing, one core of Spark, nothing stored", ("way", "rows/s", "of counting"), table)
+    return [
+        Bar("W1 columns / count only", columns / ceiling, "≥", 0.20, ""),
+        Bar("W1 columns", columns / 1000, "≥", 120, "k rows/s"),
+        Bar("W2 SQL lines / count only", lines / ceiling, "≥", 0.28, ""),
+        Bar("W3 columns / foreachPartition", columns / naive, "≥", 1.8, ""),
+    ]
+
+
+def end_to_end(rows: int) -> list[Bar]:
+    """Measure everything at once: Spark, the service, and a broker that stores on disk."""
+    rates = {}
+    with (
+        tempfile.TemporaryDirectory() as name,
+        running_server(Path(name) / "nats") as broker,
+        running_avisod(Path(name), on_broker(broker.url)) as program,
+        session("local[2]") as spark,
+    ):
+        df = rows_of(spark, rows, 2)
+        for label, lines in (("columns", False), ("SQL lines", True)):
+            for round_name in ("warm", "timed"):
+                scope = f"{label} {round_name}"
+                made = encode(df, event_type=EVENT_TYPE, scope=scope) if lines else df
+                options = {} if lines else {"eventType": EVENT_TYPE, "idScope": scope}
+                begin = time.perf_counter()
+                write(made if round_name == "timed" else made.limit(5000), program.url, **options)
+                rates[label] = rows / (time.perf_counter() - begin)
+    table = [(name, f"{rate:,.0f}") for name, rate in rates.items()]
+    print_table("Writing into a service on JetStream, all cores for everything", ("way", "rows/s"), table)
+    return [Bar("end to end", rates["columns"] / 1000, "≥", 25, "k rows/s")]
+
+
+def main() -> None:
+    """Measure, print, and judge."""
+    arguments = sys.argv[1:]
+    if "--serve-nothing" in arguments:
+        serve_nothing(int(arguments[-1]))
+        return
+    rows = int(arguments[arguments.index("--rows") + 1]) if "--rows" in arguments else ROWS
+    bars = [*one_core(rows), *end_to_end(END_TO_END_ROWS)]
+    print_bars("Spark", bars)
+    finish(bars)
+
+
+if __name__ == "__main__":
+    main()

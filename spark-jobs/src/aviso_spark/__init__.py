@@ -1,0 +1,1 @@
+"""Jobs between tables and the notification service: publish, archive, replay, analyse."""

@@ -1,0 +1,143 @@
+"""Rows as somebody keeps them → rows as they are sent, guided by the event type's schema.
+
+A field takes the column of its name, or the SQL expression that was given for it. What does not fit is found in two
+steps: what holds for all rows (a field that no column gives, a name that the schema does not know) is refused before
+Spark starts to work; what is wrong with one row is told in that row's column `refused`, with the field at fault.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType, VariantType
+
+from aviso_spark.checks import fault, field_faults, first_fault, payload_faults
+from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.expressions import Expressions
+from aviso_spark.footprint_columns import as_footprint
+from pyspark_aviso.receipt_rows import REFUSED_COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from aviso_spark.event_schema import EventSchema
+
+
+def plan_mapping(schema: EventSchema, columns: Sequence[str], given: Expressions) -> Expressions:
+    """Return an expression for everything that will be sent, or say what is missing or unknown."""
+    names = [field.name for field in schema.fields]
+    for name in given.fields:
+        if name not in names:
+            raise NotUnderstood(f"{schema.event_type} has no field '{name}'{_nearest(name, names)}")
+    by_name = {column.lower(): f"`{column.replace('`', '``')}`" for column in columns}
+    fields = {name: by_name[name.lower()] for name in names if name.lower() in by_name} | given.fields
+    missing = [field.name for field in schema.fields if field.is_required and field.name not in fields]
+    if missing:
+        raise NotUnderstood(
+            f"{schema.event_type} needs {', '.join(missing)}, and no column is called so: "
+            f"give it with --map {missing[0]}=EXPRESSION; there are {', '.join(columns)}"
+        )
+    payload = given.payload or by_name.get("payload")
+    if payload is None and schema.is_payload_required:
+        raise NotUnderstood(
+            f"{schema.event_type} needs a payload: give it with --payload, as in 'struct(a, b)'"
+        )
+    return Expressions(fields=fields, payload=payload, id=given.id, time=given.time)
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean '{near[0]}'?" if near else f": there are {', '.join(names)}"
+
+
+def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFrame:
+    """Return the rows to be sent: event_type, identifier, payload, what else was mapped, and why a row is refused."""
+    evaluated = frame.select(
+        *[sql.expr(plan.fields[name]).alias(f"field_{name}") for name in plan.fields],
+        *[sql.expr(text).alias(name) for name, text in _members(plan).items()],
+    )
+    types = {field.name: field.dataType for field in evaluated.schema.fields}
+    texts = {
+        field.name: _as_text(f"field_{field.name}", types)
+        for field in schema.texts
+        if field.name in plan.fields
+    }
+    prepared = evaluated.select(
+        sql.lit(schema.event_type).alias("event_type"),
+        _identifier(texts).alias("identifier"),
+        _payload(types).alias("payload"),
+        *[sql.col(name).cast(kind).alias(name) for name, kind in _OTHERS.items() if name in types],
+        *_footprints(schema, plan, types),
+    )
+    others = [name for name in prepared.columns if name not in ("footprint", "identifier")]
+    geometry = [sql.col("footprint.geometry").alias("geometry")] if "footprint" in prepared.columns else []
+    refused = first_fault(_faults(schema, plan, prepared.columns)).alias(REFUSED_COLUMN)
+    return prepared.select("event_type", "identifier", *others[1:], *geometry, refused)
+
+
+_OTHERS: Final[Mapping[str, str]] = {"id": "string", "time": "timestamp"}
+
+
+def _members(plan: Expressions) -> dict[str, str]:
+    members = {"payload": plan.payload, "id": plan.id, "time": plan.time}
+    return {name: text for name, text in members.items() if text is not None}
+
+
+def _as_text(name: str, types: Mapping[str, DataType]) -> Column:
+    if isinstance(types[name], StructType | ArrayType | MapType | BinaryType):
+        raise NotUnderstood(
+            f"{name.removeprefix('field_')} takes one value, and its column is a {types[name].simpleString()}"
+        )
+    return sql.col(f"`{name}`").cast("string")
+
+
+def _identifier(texts: Mapping[str, Column]) -> Column:
+    if not texts:
+        return sql.create_map().cast("map<string,string>")
+    entries = [part for name, text in texts.items() for part in (sql.lit(name), text)]
+    return sql.map_filter(sql.create_map(*entries), lambda _name, text: text.isNotNull())
+
+
+def _payload(types: Mapping[str, DataType]) -> Column:
+    match types.get("payload"):
+        case None:
+            return sql.lit(None).cast("string")
+        case StringType():
+            return sql.col("payload")
+        case StructType() | ArrayType() | MapType() | VariantType():
+            return sql.to_json(sql.col("payload"), {"ignoreNullFields": "false"})
+        case other:
+            raise NotUnderstood(
+                f"payload is JSON text, a struct, an array, a map or a variant, not {other.simpleString()}"
+            )
+
+
+def _footprints(schema: EventSchema, plan: Expressions, types: Mapping[str, DataType]) -> list[Column]:
+    name = schema.geometry_field
+    if name is None or name not in plan.fields:
+        return []
+    column = sql.col(f"`field_{name}`")
+    match types[f"field_{name}"]:
+        case StringType() | BinaryType():
+            pass
+        case StructType() | ArrayType():
+            column = sql.to_json(column)
+        case other:
+            raise NotUnderstood(f"{name} is GeoJSON, WKT, WKB or a box, not {other.simpleString()}")
+    return [as_footprint(column).alias("footprint")]
+
+
+def _faults(schema: EventSchema, plan: Expressions, columns: Sequence[str]) -> Iterator[Column]:
+    for field in schema.texts:
+        if field.name in plan.fields:
+            yield from field_faults(field, sql.col("identifier").getItem(field.name))
+    name = schema.geometry_field
+    if name is not None and "footprint" in columns:
+        yield fault(sql.col("footprint.error").isNotNull(), name, sql.col("footprint.error"))
+        if next(field for field in schema.fields if field.name == name).is_required:
+            yield fault(sql.col("footprint.geometry").isNull(), name, sql.lit("is missing"))
+    yield from payload_faults(schema, sql.col("payload"))

@@ -1,0 +1,175 @@
+"""The options of the data source: typed, checked before anything is sent, and refused with what to do instead.
+
+Spark hands options over with their names in lower case; here they are found by any spelling and named as documented.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, overload
+from urllib.parse import urlsplit
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind: TypeAlias = Literal["write", "read", "stream"]
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+PositiveSeconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+
+MOST_BYTES: Final = 1024 * 1024
+MOST_RECORDS: Final = 1000
+
+
+class OptionError(ValueError):
+    """An option is wrong; the message names it and says what to do."""
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    url: str
+    # A path, never the token itself: see `credentials`.
+    token_file: str | None = None
+    ca_file: str | None = None
+    # How long one request may take with all its repetitions.
+    deadline_seconds: PositiveSeconds = 60.0
+
+
+class WriteOptions(_Options, frozen=True, kw_only=True):
+    """How rows are written, in a batch or by a stream."""
+
+    # For rows without a column event_type.
+    event_type: str | None = None
+    # What the ids of rows without one of their own are made within; a stream's default is its query and batch.
+    id_scope: str | None = None
+    on_reject: Literal["fail", "count"] = "fail"
+    in_flight: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
+    batch_bytes: Annotated[int, msgspec.Meta(ge=1024, le=8 * 1024 * 1024)] = MOST_BYTES
+    batch_records: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = MOST_RECORDS
+    compression: Literal["auto", "zstd", "gzip", "none"] = "auto"
+    # The field of the identifier that takes the column geometry.
+    geometry_field: str = "polygon"
+    # A folder or file, local or of an object store, for the JSON report of a run.
+    report: str | None = None
+    # Resume even from a point that is older than the service remembers ids for.
+    accept_repeats: bool = False
+    checkpoint_location: str | None = None
+
+
+class ReadOptions(_Options, frozen=True, kw_only=True):
+    """Which events are read, once: a range by sequences or by times, its end not later than the head at the start."""
+
+    # Names, separated by commas; nothing is all that the caller may read.
+    event_types: str = ""
+    # Constraints on identifier fields, as JSON, as in a watch or replay request.
+    filter: str | None = None
+    # Both ends belong to what is read; 1 is the first that there ever was.
+    from_sequence: Positive | None = None
+    to_sequence: Positive | None = None
+    # Dates, of which the end does not belong to what is read: windows that follow each other have nothing in common.
+    from_time: str | None = None
+    to_time: str | None = None
+    rows_per_partition: Positive = 100_000
+    # Whether a range of which some is held no more is an error, or read as far as it is held.
+    fail_on_data_loss: bool = True
+    format: Literal["auto", "arrow", "ndjson", "raw"] = "auto"
+
+
+class StreamReadOptions(_Options, frozen=True, kw_only=True):
+    """Which events a stream reads, and from where on."""
+
+    # Names, separated by commas; nothing is all that the caller may read, and those that appear later.
+    event_types: str = ""
+    filter: str | None = None
+    # "earliest", "latest", a date, or JSON with one of these or a first sequence for each event type.
+    starting_offsets: str = "latest"
+    max_notifications_per_trigger: Positive | None = None
+    fail_on_data_loss: bool = True
+    rows_per_partition: Positive = 100_000
+    # How long a look for news waits for some before it says that there are none.
+    wait_seconds: PositiveSeconds = 10.0
+    format: Literal["auto", "arrow", "ndjson", "raw"] = "auto"
+
+
+Options: TypeAlias = WriteOptions | ReadOptions | StreamReadOptions
+
+_KINDS: Final[Mapping[Kind, type[Options]]] = {
+    "write": WriteOptions,
+    "read": ReadOptions,
+    "stream": StreamReadOptions,
+}
+_SECRETS: Final = frozenset(
+    {"token", "accesstoken", "bearertoken", "password", "secret", "apikey", "authorization", "credentials"}
+)
+# What Spark itself passes on to every source.
+_OF_SPARK: Final = frozenset({"checkpointlocation", "outputmode", "querycolumns"})
+
+
+@overload
+def read_options(given: Mapping[str, str], kind: Literal["write"]) -> WriteOptions: ...
+@overload
+def read_options(given: Mapping[str, str], kind: Literal["read"]) -> ReadOptions: ...
+@overload
+def read_options(given: Mapping[str, str], kind: Literal["stream"]) -> StreamReadOptions: ...
+def read_options(given: Mapping[str, str], kind: Kind) -> Options:
+    """Return the options as what they mean, or refuse the first that is wrong."""
+    shape = _KINDS[kind]
+    names = {name.lower(): name for name in _names(shape)}
+    known = {}
+    for key, value in given.items():
+        plain = key.lower()
+        _refuse_secret(key)
+        if plain == "path":
+            raise OptionError(f"a path was given ({value!r}): the service is named by option 'url' instead")
+        if plain in names:
+            known[names[plain]] = value
+        elif plain not in _OF_SPARK:
+            raise OptionError(_unknown(key, tuple(names.values()), kind))
+    try:
+        options: Options = msgspec.convert(known, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise OptionError(_told(error)) from error
+    _check_url(options.url)
+    return options
+
+
+def _names(shape: type[Options]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(shape)]
+
+
+def _refuse_secret(key: str) -> None:
+    if key.lower().replace("_", "").replace("-", "").replace(".", "") in _SECRETS:
+        raise OptionError(
+            f"option '{key}' is refused: options are kept in plans, logs and catalogs, where others read them. "
+            "Set AVISO_TOKEN in the environment of driver and executors, or mount a file with the token and name it "
+            "in option 'tokenFile'"
+        )
+
+
+def _unknown(key: str, names: tuple[str, ...], kind: Kind) -> str:
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(key.lower().replace("_", ""), lower, n=1, cutoff=0.5)
+    what = {"write": "a write", "read": "a batch read", "stream": "a streaming read"}[kind]
+    remedy = f"did you mean '{lower[near[0]]}'?" if near else f"there are: {', '.join(names)}"
+    return f"option '{key}' is unknown to {what}: {remedy}"
+
+
+def _told(error: msgspec.ValidationError) -> str:
+    """Return the validator's words with the option's name before them."""
+    text = str(error)
+    reason, _, where = text.partition(" - at `$.")
+    if where:
+        return f"option '{where.rstrip('`')}': {reason}"
+    return text.replace("Object missing required field", "there is no option") + ", which is needed"
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise OptionError("option 'url' must be the address of the service: http://host:port or https://host")
+    if parts.username is not None or parts.password is not None:
+        raise OptionError(
+            "option 'url' has credentials in it, which is refused: set AVISO_TOKEN or 'tokenFile' instead"
+        )
+    if parts.query or parts.fragment:
+        raise OptionError("option 'url' is the address of the service alone, without a query")

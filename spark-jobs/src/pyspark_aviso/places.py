@@ -1,0 +1,40 @@
+"""Files at places that Spark names: on this machine, or in an object store, as far as Arrow can reach it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark_aviso.options import OptionError
+
+
+def file_system(place: str) -> tuple[Any, str]:
+    """Return the file system of a place, and the path in it."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
+    from pyarrow import fs
+
+    scheme, separator, rest = place.partition(":")
+    if not separator or "/" in scheme:
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    if scheme == "file":
+        return fs.LocalFileSystem(), "/" + rest.lstrip("/")
+    # Hadoop's names of S3; they are one store.
+    uri = f"s3:{rest}" if scheme in ("s3a", "s3n") else place
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise OptionError(
+            f"'{place}' cannot be reached from Python: {error}. Use a place that Arrow knows (a folder, s3, gs, abfs, "
+            "hdfs); for a checkpoint elsewhere set option 'acceptRepeats' to true"
+        ) from error
+    return found
+
+
+def write_text(place: str, text: str) -> None:
+    """Write a file whole, and its folder if need be."""
+    files, path = file_system(place)
+    folder = path.rpartition("/")[0]
+    if folder:
+        files.create_dir(folder, recursive=True)
+    with files.open_output_stream(path) as stream:
+        stream.write(text.encode("utf-8"))

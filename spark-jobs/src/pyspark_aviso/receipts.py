@@ -1,0 +1,129 @@
+"""`notify(df)`: rows are posted, and each gets a receipt that says what became of it.
+
+The sink `format("aviso")` knows counts alone. Here every row comes back with its id, status, sequence and error, so
+what was rejected can be looked at, mended, and posted again with the same ids.
+
+Posting happens where Spark evaluates the receipts, and Spark evaluates a frame once for each action on it: counting and
+then writing posts everything twice (the second time as duplicates, as long as the service remembers the ids). So what
+`notify` returns is no frame but a handle: `write_to` posts and keeps the receipts in one action.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark_aviso.options import OptionError, read_options
+from pyspark_aviso.receipt_rows import RECEIPT_COLUMNS, encoder_of, is_carried, posting
+from pyspark_aviso.schema import WRITE_COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField, StructType
+
+
+class Counts(NamedTuple):
+    """How many rows came to which end."""
+
+    accepted: int
+    duplicate: int
+    rejected: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there were."""
+        return sum(self)
+
+
+class Receipts:
+    """Rows that are posted as soon as somebody takes the receipts. Made by `notify`."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    def write_to(self, target: str, *, format: str = "parquet", mode: str = "append") -> Counts:
+        """Post the rows and keep their receipts in a folder or a table, in one action.
+
+        A target with a slash in it is a folder, any other a table of the catalogue.
+        """
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as sql
+
+        if self._frame.isStreaming:
+            raise ValueError(
+                "these rows are a stream: write `.dataframe()` with writeStream, and a checkpoint"
+            )
+        observed = Observation()
+        metrics = [sql.count_if(sql.col("status") == status).alias(status) for status in Counts._fields]
+        writer = self._frame.observe(observed, *metrics).write.format(format).mode(mode)
+        if "/" in target:
+            writer.save(target)
+        else:
+            writer.saveAsTable(target)
+        return Counts(**observed.get)
+
+    def dataframe(self) -> DataFrame:
+        """Return the receipts as a frame, for streams and for transformations on the way to one single action.
+
+        Each action on it posts everything again, and `limit` or `show` posts a part: neither count nor cache it.
+        """
+        return self._frame
+
+
+def notify(df: DataFrame, **options: str | float) -> Receipts:
+    """Post the rows of a frame, with a receipt for each; options are those of the data source, as `url=…`.
+
+    Posted are the columns that the sink takes (`identifier`, `payload` and so on); all others are only carried into the
+    receipts. Rows of a column `refused` that is not null are not posted.
+    """
+    chosen = read_options({name: _text(value) for name, value in options.items()}, "write")
+    if chosen.report is not None or chosen.on_reject != "fail":
+        raise OptionError("options 'report' and 'onReject' belong to the sink: here every row has a receipt")
+    sent = [name for name in df.columns if name in WRITE_COLUMNS]
+    if df.isStreaming and chosen.id_scope is None and "id" not in sent:
+        raise OptionError(
+            "a stream's rows need ids: a column 'id', or option 'idScope', within which saying the same is repeating it"
+        )
+    # Refused before anything runs, rather than in a task.
+    encoder_of(sent, chosen)
+    return Receipts(df.mapInArrow(posting(chosen, sent), receipts_schema(df.schema)))
+
+
+def dead_letters(receipts: DataFrame) -> DataFrame:
+    """Return the rows that were rejected and never accepted since, ready to be posted again with their ids."""
+    from pyspark.sql import functions as sql
+
+    done = (
+        receipts.where(sql.col("status") != "rejected")
+        .where(sql.col("id").isNotNull())
+        .select("id")
+        .distinct()
+    )
+    rejected = receipts.where(sql.col("status") == "rejected").join(done, "id", "left_anti")
+    kept = [name for name in rejected.columns if name in WRITE_COLUMNS or name not in RECEIPT_COLUMNS]
+    return rejected.select(*kept)
+
+
+def replay_dead_letters(receipts: DataFrame, **options: str | float) -> Receipts:
+    """Post what was rejected once more, with the same ids: after the schema, the rights or the rows were mended."""
+    return notify(dead_letters(receipts), **options)
+
+
+def receipts_schema(rows: StructType) -> StructType:
+    """Return the columns of the receipts for rows of these columns."""
+    from pyspark.sql.types import StructType
+
+    carried = [field for field in rows.fields if is_carried(field.name)]
+    added = ", ".join(f"{name} {kind}" for name, kind in RECEIPT_COLUMNS.items())
+    return StructType([*carried, *_fields(added)])
+
+
+def _fields(ddl: str) -> list[StructField]:
+    from pyspark.sql.types import StructType
+
+    kind = StructType.fromDDL(ddl)
+    assert isinstance(kind, StructType), "several columns"
+    return kind.fields
+
+
+def _text(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

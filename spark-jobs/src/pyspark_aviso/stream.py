@@ -1,0 +1,141 @@
+"""A streaming read: offsets are sequences of each event type, and news of them come by themselves.
+
+Spark keeps one of these in a process of its own for as long as a query runs, asks it for offsets, and sends copies of
+it to the tasks. What must hold when the process is killed is in the offsets alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from pyspark_aviso.columns import check_columns
+from pyspark_aviso.offsets import LogReplaced, Mark, admit, between, check_log, decode, encode
+from pyspark_aviso.positions import read_positions
+from pyspark_aviso.reader import connect, read_names, read_partition, selection_of
+from pyspark_aviso.starting import begin, read_starting
+from pyspark_aviso.watching import HeadWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
+    from pyspark.sql.streaming.datasource import ReadLimit
+    from pyspark.sql.types import StructType
+
+    from pyspark_aviso.offsets import Offset
+    from pyspark_aviso.options import StreamReadOptions
+    from pyspark_aviso.positions import Positions
+
+
+class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows event types."""
+
+    def __init__(self, options: StreamReadOptions, schema: StructType) -> None:
+        check_columns(schema, options.format)
+        self._options = options
+        self._schema = schema
+        self._names = read_names(options.event_types)
+        self._selection = selection_of(options)
+        self._starting = read_starting(options.starting_offsets)
+        self._client = connect(options)
+        # Opened when it is needed, which is only in the process that plans.
+        self._watch: HeadWatch | None = None
+        # Up to where a query reads that ends by itself.
+        self._frozen: Positions | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_watch": None, "_frozen": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """Return where a query without a checkpoint begins."""
+        return encode(begin(self._client, self._starting, self._now()))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
+        """Return how much one batch may take."""
+        most = self._options.max_notifications_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        """Fix the end of the query: what is stored now, and nothing that comes later."""
+        self._frozen = self._now()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 (Spark's name)
+        """Return up to where the next batch reads: `start` itself where nothing new has come within some time."""
+        read = decode(start)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        head = self._frozen
+        if head is None:
+            head = self._wait(read, most)
+        self._check(read, head)
+        end = admit(read, head, most=most)
+        return start if end == read else encode(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 (Spark's name)
+        """Return the heads of the logs, which progress reports compare with what is read."""
+        head = self._frozen or (None if self._watch is None else self._watch.head)
+        if head is None:
+            return None
+        selected = self._selected(head)
+        return encode(
+            {name: Mark(held.epoch, held.last) for name, held in selected.items() if held is not None}
+        )
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Return the ranges between two offsets."""
+        if start == end:
+            return []
+        ranges = between(
+            decode(start),
+            decode(end),
+            self._now(),
+            rows_per_partition=self._options.rows_per_partition,
+            on_loss=self._selection.on_loss,
+        )
+        return [InputPartition(one) for one in ranges]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the events of one partition."""
+        yield from read_partition(self._options, self._selection, self._schema, partition)
+
+    def stop(self) -> None:
+        """Let go of the service."""
+        if self._watch is not None:
+            self._watch.close()
+        self._client.close()
+
+    def _now(self) -> dict[str, Any]:
+        return read_positions(self._client, self._names)
+
+    def _wait(self, read: Offset, most: int | None) -> Positions:
+        """Return what is held as soon as there is something to read, or something is wrong."""
+        if self._watch is None:
+            self._watch = HeadWatch(connect(self._options))
+
+        def is_news(head: Positions) -> bool:
+            selected = self._selected(head)
+            try:
+                self._check(read, selected)
+            except LogReplaced:
+                return True
+            return admit(read, selected, most=most) != read
+
+        return self._selected(self._watch.wait(is_news, seconds=self._options.wait_seconds))
+
+    def _selected(self, head: Positions) -> Positions:
+        names = self._names or sorted(head)
+        return {name: head[name] for name in names if name in head}
+
+    def _check(self, read: Offset, head: Positions) -> None:
+        """Raise as soon as another log has taken the place of one that was read."""
+        if not self._options.fail_on_data_loss:
+            return
+        for name, mark in read.items():
+            if not self._names or name in self._names:
+                check_log(name, mark, head.get(name))

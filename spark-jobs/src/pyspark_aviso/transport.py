@@ -1,0 +1,385 @@
+"""Requests to the service: over kept connections, repeated while that may help, and given up at a deadline.
+
+Only what the service answers with 408, 425, 429 or 5xx is repeated, and what got no answer at all. A batch whose answer
+was lost may have been stored: it is sent again with the same ids, and the service knows its records again. Records that
+the service says failed on its side are repeated alone.
+
+A client pickles to its settings. Its connections are made where they are used.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+import urllib3
+
+from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
+from pyspark_aviso.credentials import Credentials
+from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+NOTIFICATIONS: Final = "/api/v1/notifications"
+NDJSON: Final = "application/x-ndjson"
+
+CONNECT_SECONDS: Final = 10.0
+# The longest silence in an answer: the service keeps streams alive more often than that.
+SILENCE_SECONDS: Final = 60.0
+_LONGEST_EXCUSE: Final = 2000
+_READ_AT_ONCE: Final = 256 * 1024
+
+Status: TypeAlias = Literal["accepted", "duplicate", "rejected", "failed"]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one record. `sequence` of a duplicate is that of the first."""
+
+    index: int
+    status: Status
+    event_type: str | None = None
+    sequence: int | None = None
+    id: str | None = None
+    code: str | None = None
+    message: str | None = None
+    field: str | None = None
+    attempts: int = 1
+
+
+class TransportError(Exception):
+    """The service could not be reached, or did not answer as it says it does, until the deadline."""
+
+
+class Refused(TransportError):
+    """The service refused a request, and would refuse it again."""
+
+    def __init__(self, status: int, message: str, *, what: str) -> None:
+        super().__init__(
+            f"{what}: the service refused it with {status}: {message}{_REMEDIES.get(status, '')}"
+        )
+        self.status = status
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _refused, (self.status, str(self))
+
+
+def _refused(status: int, text: str) -> Refused:
+    refused = Refused.__new__(Refused)
+    Exception.__init__(refused, text)
+    refused.status = status
+    return refused
+
+
+_REMEDIES: Final = {
+    401: " (the token is taken from AVISO_TOKEN or from the file of option 'tokenFile'; is it there, and still valid?)",
+    403: " (the token's user may not do this)",
+    404: " (is option 'url' the address of the service?)",
+    413: " (lower options 'batchBytes' or 'batchRecords')",
+}
+
+
+class Client:
+    """A client of one service, for any number of threads."""
+
+    def __init__(
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        *,
+        deadline_seconds: float = 60.0,
+        compression: Choice = "auto",
+        ca_file: str | None = None,
+        connections: int = 4,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._credentials = credentials or Credentials()
+        self._deadline_seconds = deadline_seconds
+        self._compression = compression
+        self._ca_file = ca_file
+        self._connections = connections
+        # What the service takes is learnt from its answers.
+        self._encoding: Encoding = "zstd" if compression == "auto" else compression
+        self._lock = threading.Lock()
+        self._opened: urllib3.PoolManager | None = None
+        # Answers that are being read; whoever waits in one of them is let go by `close`.
+        self._streaming: set[urllib3.BaseHTTPResponse] = set()
+        self.requests = 0
+        self.repeated = 0
+
+    def __repr__(self) -> str:
+        return f"Client({self._url!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (
+            self._url,
+            self._credentials,
+            self._deadline_seconds,
+            self._compression,
+            self._ca_file,
+            self._connections,
+        )
+
+    @property
+    def deadline_seconds(self) -> float:
+        """How long one piece of work may take with all its attempts."""
+        return self._deadline_seconds
+
+    def close(self) -> None:
+        """Let go of the connections, and end answers that are being read; a request afterwards makes new ones."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+            for response in self._streaming:
+                response.shutdown()
+        if opened is not None:
+            opened.clear()
+
+    # --- what is asked ---------------------------------------------------------------------------------------
+
+    def post_records(self, event_type: str | None, lines: bytes, count: int) -> list[Result]:
+        """Post lines with one record each, and return what became of each, in their order.
+
+        `failed` is what the service could not store before the deadline. Raises where it does not answer, or refuses
+        the whole. The event type is only what an error says these records are; each record has its own.
+        """
+        attempts = Attempts(self._deadline_seconds)
+        what = f"posting {count} notifications" + (f" of type {event_type}" if event_type else "")
+        results = self._post(lines, count, attempts, what)
+        while failed := [result.index for result in results if result.status == "failed"]:
+            if not attempts.pause():
+                break
+            rows = lines.splitlines(keepends=True)
+            again = self._post(b"".join(rows[place] for place in failed), len(failed), attempts, what)
+            for place, result in zip(failed, again, strict=True):
+                results[place] = msgspec.structs.replace(result, index=place)
+        return results
+
+    def get_json(self, path: str) -> Any:
+        """Return what a path of the service answers, decoded."""
+        answer = self._ask(
+            "GET", path, None, {"Accept": "application/json"}, Attempts(self._deadline_seconds)
+        )
+        try:
+            return msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TransportError(f"GET {path}: the answer is no JSON: {_excerpt(answer.body)}") from error
+
+    def get_header(self, path: str, name: str) -> str | None:
+        """Return a header of what a path of the service answers."""
+        attempts = Attempts(self._deadline_seconds)
+        with closing(self._begin("GET", path, None, {}, attempts, f"GET {path}")) as response:
+            value: str | None = response.headers.get(name)
+            return value
+
+    def stream(self, path: str, body: bytes | None, accept: str) -> Generator[bytes, None, None]:
+        """Ask for an endless or large answer and yield it as it comes: a POST where there is a body, else a GET.
+
+        Repeated is only the request, until an answer begins; an answer that breaks off raises `TransportError`, as the
+        caller alone knows from where to go on. Close the generator to end the answer early.
+        """
+        method = "GET" if body is None else "POST"
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
+        what = f"{method} {path}"
+        response = self._begin(method, path, body, headers, Attempts(self._deadline_seconds), what)
+        with self._lock:
+            self._streaming.add(response)
+        try:
+            while data := response.read1(_READ_AT_ONCE):
+                yield data
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"{what}: the answer broke off: {_named(error)}") from error
+        finally:
+            with self._lock:
+                self._streaming.discard(response)
+            # Whether or not all of it was read: a connection with an unread rest is of no use to anybody.
+            response.close()
+
+    # --- posting ---------------------------------------------------------------------------------------------
+
+    def _post(self, lines: bytes, count: int, attempts: Attempts, what: str) -> list[Result]:
+        while True:
+            encoding = self._encoding
+            body, headers = compress(lines, encoding)
+            headers |= {"Content-Type": NDJSON, "Accept": "application/json"}
+            try:
+                answer = self._ask("POST", NOTIFICATIONS, body, headers, attempts, what=what)
+            except Refused as refusal:
+                if refusal.status != 415 or self._compression != "auto" or encoding not in NEXT:
+                    raise
+                self._encoding = NEXT[encoding]
+                continue
+            return _read_results(answer.body, count, attempts.made, what)
+
+    # --- one request -----------------------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        attempts: Attempts,
+        *,
+        what: str | None = None,
+    ) -> _Answer:
+        what = what or f"{method} {path}"
+        while True:
+            # An answer that breaks off is worth no more than none.
+            with closing(self._begin(method, path, body, headers, attempts, what)) as response:
+                try:
+                    data = response.read()
+                except urllib3.exceptions.HTTPError as error:
+                    self._repeat(attempts, 0.0, what, _named(error), error)
+                    continue
+                response.release_conn()
+                return _Answer(data)
+
+    def _begin(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        attempts: Attempts,
+        what: str,
+    ) -> urllib3.BaseHTTPResponse:
+        """Return an answer of 200 of which the body is not read yet."""
+        while True:
+            self.requests += 1
+            try:
+                response = self._pool().request(
+                    method,
+                    self._url + path,
+                    body=body,
+                    headers={**headers, **self._credentials.headers()},
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                    timeout=_timeout(attempts),
+                )
+            except urllib3.exceptions.HTTPError as error:
+                self._repeat(attempts, 0.0, what, _named(error), error)
+                continue
+            if response.status == 200:
+                return response
+            excuse = _read_excuse(response)
+            if not is_worth_repeating(response.status):
+                raise Refused(response.status, excuse, what=what)
+            wanted = retry_after_seconds(response.headers.get("Retry-After"), now=time.time())
+            self._repeat(attempts, wanted, what, f"{response.status}: {excuse}", None)
+
+    def _repeat(
+        self, attempts: Attempts, at_least_seconds: float, what: str, reason: str, cause: Exception | None
+    ) -> None:
+        if not attempts.pause(at_least_seconds):
+            raise TransportError(
+                f"{what} at {self._url}: given up after {attempts.made} attempts within option 'deadlineSeconds' "
+                f"({self._deadline_seconds:g} s); the last one: {reason}"
+            ) from cause
+        self.repeated += 1
+
+    def _pool(self) -> urllib3.PoolManager:
+        with self._lock:
+            if self._opened is None:
+                self._opened = urllib3.PoolManager(maxsize=self._connections, ca_certs=self._ca_file)
+            return self._opened
+
+
+def _restored(
+    url: str,
+    credentials: Credentials,
+    deadline_seconds: float,
+    compression: Choice,
+    ca_file: str | None,
+    connections: int,
+) -> Client:
+    return Client(
+        url,
+        credentials,
+        deadline_seconds=deadline_seconds,
+        compression=compression,
+        ca_file=ca_file,
+        connections=connections,
+    )
+
+
+# --- answers -------------------------------------------------------------------------------------------------
+
+
+class _Answer(NamedTuple):
+    body: bytes
+
+
+class _Results(msgspec.Struct):
+    results: list[Result]
+
+
+class _Excuse(msgspec.Struct):
+    error: str = ""
+    message: str = ""
+    details: str = ""
+
+
+_decode_results: Final = msgspec.json.Decoder(_Results).decode
+_decode_excuse: Final = msgspec.json.Decoder(_Excuse).decode
+
+
+def _read_results(body: bytes, count: int, attempts: int, what: str) -> list[Result]:
+    try:
+        results = _decode_results(body).results
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TransportError(f"{what}: the answer is not the service's: {_excerpt(body)}") from error
+    if [result.index for result in results] != list(range(count)):
+        raise TransportError(f"{what}: the answer has {len(results)} results, and not one for each in order")
+    if attempts == 1:
+        return results
+    return [msgspec.structs.replace(result, attempts=attempts) for result in results]
+
+
+def _read_excuse(response: urllib3.BaseHTTPResponse) -> str:
+    with closing(response):
+        try:
+            body = response.read(_LONGEST_EXCUSE)
+        except urllib3.exceptions.HTTPError:
+            return "without a reason that could be read"
+    try:
+        said = _decode_excuse(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _excerpt(body)
+    return said.message or said.details or said.error or _excerpt(body)
+
+
+def _excerpt(body: bytes) -> str:
+    return repr(body[:200].decode("utf-8", "replace"))
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _timeout(attempts: Attempts) -> urllib3.Timeout:
+    left = max(attempts.seconds_left, 0.001)
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, left), read=SILENCE_SECONDS)
+
+
+def client_of(
+    *,
+    url: str,
+    token_file: str | None,
+    ca_file: str | None,
+    deadline_seconds: float,
+    compression: Choice = "auto",
+    connections: int = 4,
+) -> Client:
+    """Return a client for these options."""
+    return Client(
+        url,
+        Credentials(token_file),
+        deadline_seconds=deadline_seconds,
+        compression=compression,
+        ca_file=ca_file,
+        connections=connections,
+    )

@@ -1,0 +1,89 @@
+"""One Spark session for all tests that need one, a real service on JetStream, and a proxy before it.
+
+A session takes seconds and half a gigabyte, so there is one. Its settings are for small data on few cores: what helps a
+long run (many partitions, the optimising compiler) costs more here than the tests themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from support.http_faults import FaultProxy, running_fault_proxy
+from support.nats import running_server
+from support.services import Program, running_avisod
+from support.spark_service import on_broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+JAVA_VERSIONS: Final = (17, 21)
+
+SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "640m",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def has_java() -> bool:
+    """Tell whether there is a Java that Spark runs on, where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None or not Path(program).exists():
+        return False
+    said = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    return found is not None and int(found[1]) in JAVA_VERSIONS
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Return a session with two cores, in which a task has three attempts."""
+    if not has_java():
+        pytest.skip("not on this machine: Java 17 or 21")
+    from pyspark.sql import SparkSession
+
+    import pyspark_aviso
+
+    # Workers are started with the first Python of the path otherwise, which has none of our packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    folder = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.master("local[2,3]").appName("tests")
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder)}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    pyspark_aviso.register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def avisod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Run a service with its log on JetStream, shared: each test writes objects of a class of its own."""
+    folder = tmp_path_factory.mktemp("avisod")
+    with running_server(folder / "nats") as broker, running_avisod(folder, on_broker(broker.url)) as program:
+        yield program
+
+
+@pytest.fixture
+def proxy(avisod: Program) -> Iterator[FaultProxy]:
+    """Return a way to the service with faults to come."""
+    with running_fault_proxy(avisod.url) as running:
+        yield running

@@ -1,0 +1,294 @@
+"""`batch-notify` as its users run it: tables and files into a real service, with a receipt for every row."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from pyspark.sql import functions as sql
+
+from aviso_spark.command import main
+from pyspark_aviso.options import OptionError
+from pyspark_aviso.receipts import dead_letters, notify, replay_dead_letters
+from support.http_faults import Changed, Refusal, running_fault_proxy
+from support.spark_jobs import BUOYS, STORMS, job, job_alone, running_storms
+from support.spark_service import stored_events
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from support.services import Program
+
+MAPPED: Final = (
+    *("--event-type", STORMS, "--map", "category=level"),
+    *("--map", "polygon='[1, 2, 3, 4]'", "--payload", "struct(headline)"),
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Run a service that all tests of this module write to; each says something of its own."""
+    with running_storms(tmp_path_factory.mktemp("storms")) as program:
+        yield program
+
+
+def stored(service: Program, headline: str) -> list[dict[str, Any]]:
+    """Return what is stored with a headline that begins so."""
+    events = [
+        event["data"]
+        for basin in ("atlantic", "pacific")
+        for event in stored_events(service.url, STORMS, basin=basin)
+    ]
+    return [data for data in events if data["payload"]["headline"].startswith(headline)]
+
+
+def receipts(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return the receipts of all runs."""
+    return spark.read.parquet(str(folder))
+
+
+def statuses(spark: SparkSession, folder: Path) -> Counter[str]:
+    """Return how many rows came to which end."""
+    return Counter(row["status"] for row in receipts(spark, folder).select("status").collect())
+
+
+def rows_of(headline: str, count: int) -> list[dict[str, Any]]:
+    """Return good rows."""
+    return [{"basin": "atlantic", "level": n % 6, "headline": f"{headline} {n}"} for n in range(count)]
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
+def test_rows_of_files_become_notifications_once(
+    format_: str, spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second run accepts nothing new: ids are made of content, and of nothing else."""
+    source, kept = tmp_path / "in", tmp_path / "receipts"
+    writer = spark.createDataFrame(rows_of(f"of {format_}", 30)).repartition(3).write
+    writer.option("header", "true").format(format_).save(str(source))
+    asked = ("batch-notify", str(source), "--format", format_, *MAPPED, "--receipts", str(kept))
+    assert job(service, *asked) == 0
+    assert statuses(spark, kept) == {"accepted": 30}
+    assert job(service, *asked) == 0
+    assert statuses(spark, kept) == {"accepted": 30, "duplicate": 30}
+    assert Counter(data["payload"]["headline"] for data in stored(service, f"of {format_}")) == Counter(
+        f"of {format_} {n}" for n in range(30)
+    )
+    assert "duplicate             30" in capsys.readouterr().out
+
+
+def test_items_of_stac_become_notifications_with_their_footprints(
+    spark: SparkSession, service: Program, tmp_path: Path
+) -> None:
+    """Properties are found by the field's name; a footprint becomes the polygon."""
+    ring = [[1, 2], [3, 2], [3, 4], [1, 4], [1, 2]]
+    shapes = [
+        {"type": "Polygon", "coordinates": [ring]},
+        {"type": "MultiPolygon", "coordinates": [[ring]]},
+        None,
+    ]
+    items = [
+        {
+            "type": "Feature",
+            "id": f"item-{n}",
+            "geometry": shape,
+            "properties": {
+                "basin": "pacific",
+                "category": n,
+                "platform": f"p{n}",
+                "datetime": "2030-01-01T00:00:00Z",
+            },
+        }
+        for n, shape in enumerate(shapes)
+    ]
+    source = tmp_path / "items.json"
+    source.write_text(json.dumps({"type": "FeatureCollection", "features": items}))
+    payload = "struct(concat('stac ', properties:platform::string) AS headline)"
+    asked = (
+        "--map",
+        "polygon=geometry",
+        "--payload",
+        payload,
+        "--id",
+        "id",
+        "--receipts",
+        str(tmp_path / "r"),
+    )
+    code = job(service, "batch-notify", str(source), "--format", "stac", "--event-type", STORMS, *asked)
+    # An item may be without a place; the event type wants one.
+    assert code == 1
+    refused = receipts(spark, tmp_path / "r").where("status = 'rejected'").collect()
+    assert [(row["id"], row["field"], row["attempts"]) for row in refused] == [("item-2", "polygon", 0)]
+    assert {data["payload"]["headline"] for data in stored(service, "stac")} == {"stac p0", "stac p1"}
+    assert all(len(data["identifier"]["polygon"]) == 5 for data in stored(service, "stac"))
+
+
+def test_bad_rows_are_told_with_their_field_and_good_ones_go(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the schema forbids is not even posted; the rest is what the service accepts."""
+    square = "[1,2,3,4]"
+    faults = {
+        "good": ("atlantic", 1, square),
+        "basin": ("nowhere", 1, square),
+        "category": ("pacific", 9, square),
+        "polygon": ("pacific", 1, "POINT(1 2)"),
+        "missing basin": (None, 1, square),
+    }
+    rows = [
+        {"headline": f"bad: {name}", "basin": b, "level": n, "box": box}
+        for name, (b, n, box) in faults.items()
+    ]
+    spark.createDataFrame(rows, "headline string, basin string, level int, box string").write.parquet(
+        str(tmp_path / "in")
+    )
+    asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED, "--map", "polygon=box")
+    assert job(service, *asked, "--receipts", str(tmp_path / "r")) == 1
+    found = {
+        json.loads(row["payload"])["headline"].removeprefix("bad: "): (
+            row["status"],
+            row["field"],
+            row["attempts"],
+        )
+        for row in receipts(spark, tmp_path / "r").collect()
+    }
+    assert found == {
+        "good": ("accepted", None, 1),
+        "basin": ("rejected", "basin", 0),
+        "category": ("rejected", "category", 0),
+        "polygon": ("rejected", "polygon", 0),
+        "missing basin": ("rejected", "basin", 0),
+    }
+    told = capsys.readouterr().out
+    assert "field 'category': '9' is not between 0 and 5" in told
+    assert [data["payload"]["headline"] for data in stored(service, "bad:")] == ["bad: good"]
+
+
+def test_a_dry_run_sends_and_writes_nothing(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It shows what would be sent."""
+    spark.createDataFrame(rows_of("rehearsed", 3)).write.parquet(str(tmp_path / "in"))
+    asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED, "--dry-run")
+    assert job(service, *asked, "--receipts", str(tmp_path / "r")) == 0
+    assert "would be sent              3" in capsys.readouterr().out
+    assert stored(service, "rehearsed") == []
+    assert not (tmp_path / "r").exists()
+
+
+def test_with_a_watermark_only_what_is_new_is_sent(
+    spark: SparkSession, service: Program, tmp_path: Path
+) -> None:
+    """The file is written after the rows were answered for, and the next run begins behind it."""
+    source, kept = tmp_path / "in", tmp_path / "receipts"
+    mark = ("--watermark", str(tmp_path / "mark"), "--watermark-column", "seen")
+    asked = ("batch-notify", str(source), "--format", "parquet", *MAPPED, *mark, "--receipts", str(kept))
+    for first, count in ((0, 4), (4, 3)):
+        rows = [{**row, "seen": first + n} for n, row in enumerate(rows_of(f"seen {first}", count))]
+        spark.createDataFrame(rows).write.mode("append").parquet(str(source))
+        assert job(service, *asked) == 0
+    assert statuses(spark, kept) == {"accepted": 7}
+    assert json.loads((tmp_path / "mark").read_text()) == {"column": "seen", "value": "6"}
+
+
+def test_an_event_type_that_there_is_not_is_told_with_those_that_there_are(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is read as a row."""
+    source = tmp_path / "in.json"
+    source.write_text('{"a":1}\n')
+    assert job(service, "batch-notify", str(source), "--event-type", "storm", "--dry-run") == 2
+    assert "no event type 'storm': there are buoys, storms" in capsys.readouterr().err
+    assert spark.getActiveSession() is not None
+
+
+def test_dead_letters_are_posted_again_with_the_same_ids(
+    spark: SparkSession, service: Program, tmp_path: Path
+) -> None:
+    """What the service itself refused is mended, and accepted under the id that it was refused with."""
+    frame = spark.sql(
+        "SELECT map('basin', basin, 'category', '1') AS identifier, '{\"headline\":\"dead\"}' AS payload, nr "
+        "FROM VALUES ('atlantic', 1), ('wrong', 2) AS t(basin, nr)"
+    )
+    polygon = '{"type":"Polygon","coordinates":[[[1,2],[3,2],[3,4],[1,2]]]}'
+    frame = frame.selectExpr("*", f"'{polygon}' AS geometry")
+    first = str(tmp_path / "first")
+    assert notify(frame, url=service.url, eventType=STORMS).write_to(first) == (1, 0, 1)
+    kept = spark.read.parquet(first)
+    (dead,) = kept.where("status = 'rejected'").collect()
+    assert (dead["nr"], dead["field"], dead["attempts"], len(dead["id"])) == (2, "basin", 1, 32)
+    mended = kept.withColumn(
+        "identifier", sql.create_map(sql.lit("basin"), sql.lit("pacific"), sql.lit("category"), sql.lit("1"))
+    )
+    second = str(tmp_path / "second")
+    assert replay_dead_letters(mended, url=service.url, eventType=STORMS).write_to(second) == (1, 0, 0)
+    (done,) = spark.read.parquet(second).collect()
+    assert (done["id"], done["status"], done["nr"]) == (dead["id"], "accepted", 2)
+    both = kept.unionByName(spark.read.parquet(second))
+    assert dead_letters(both).count() == 0
+
+
+def test_receipts_are_refused_where_they_would_mislead(spark: SparkSession, service: Program) -> None:
+    """A stream has no ids of content without a scope, and the sink's options mean nothing here."""
+    stream = spark.readStream.format("rate").load().selectExpr("map('name', string(value)) AS identifier")
+    with pytest.raises(OptionError, match="a stream's rows need ids"):
+        notify(stream, url=service.url, eventType=BUOYS)
+    scoped = notify(stream, url=service.url, eventType=BUOYS, idScope="s")
+    with pytest.raises(ValueError, match="writeStream"):
+        scoped.write_to("/nowhere")
+    rows = spark.sql("SELECT map('name', 'a') AS identifier")
+    with pytest.raises(OptionError, match="belong to the sink"):
+        notify(rows, url=service.url, eventType=BUOYS, onReject="count")
+
+
+def test_a_job_that_is_told_to_stop_lets_go_and_is_started_again(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends long before its deadline, although the service is away; what was stored is not stored again."""
+    source = tmp_path / "in.parquet"
+    spark.range(2500).selectExpr("concat('stopped-', id) AS name").coalesce(1).write.parquet(str(source))
+    asked = ("batch-notify", str(source), "--event-type", BUOYS, "--receipts", str(tmp_path / "r"))
+
+    def told_to_stop(answer: bytes) -> bytes:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return answer
+
+    with running_fault_proxy(service.url) as proxy:
+        proxy.faults = [Changed(told_to_stop), *[Refusal(503)] * 10_000]
+        began = time.monotonic()
+        code = main([*asked, "--url", proxy.url, "--deadline-seconds", "300"])
+    assert (code, time.monotonic() - began < 150) == (4, True)
+    assert "stopped before its end" in capsys.readouterr().err
+    assert job(service, *asked) == 0
+    found = statuses(spark, tmp_path / "r")
+    assert (found["accepted"] > 0, found["duplicate"] > 0, found.total()) == (True, True, 2500)
+    events = stored_events(service.url, BUOYS)
+    names = Counter(event["data"]["identifier"]["name"] for event in events)
+    assert {name: count for name, count in names.items() if name.startswith("stopped-")} == {
+        f"stopped-{number}": 1 for number in range(2500)
+    }
+
+
+def test_the_job_runs_as_a_program_of_its_own(service: Program, tmp_path: Path) -> None:
+    """It finds its workers' Python by itself, and keeps a report for programs."""
+    source = tmp_path / "in.csv"
+    source.write_text("name\nalone-1\nalone-2\n")
+    report = tmp_path / "report.json"
+    asked = ("batch-notify", str(source), "--event-type", BUOYS, "--receipts", str(tmp_path / "r"))
+    ended = job_alone(service, *asked, "--report", str(report))
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(report.read_text())["counts"] == {
+        "rows": 2,
+        "accepted": 2,
+        "duplicate": 0,
+        "rejected": 0,
+    }
+    names = {event["data"]["identifier"]["name"] for event in stored_events(service.url, BUOYS)}
+    assert {"alone-1", "alone-2"} <= names

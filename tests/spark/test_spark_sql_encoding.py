@@ -1,0 +1,128 @@
+"""The two encoders agree: the same rows become the same bytes, and so the same ids, by Spark SQL and by Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pyspark_aviso.encode import Encoder
+from pyspark_aviso.sql_encoding import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+VECTORS: Final = Path(__file__).parents[1] / "unit" / "spark" / "vectors.json"
+TEXT_COLUMNS: Final = (
+    "event_type string, identifier map<string,string>, payload string, geometry string, id string"
+)
+
+IDENTIFIER_AND_PAYLOAD: Final = "identifier map<string,string>, payload string"
+
+
+def both(df: DataFrame, **more: Any) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return the lines of both encoders; None is a row without one."""
+    by_sql = [
+        None if row.value is None else row.value.encode()
+        for row in encode(df, event_type=more.get("event_type"), scope=more.get("scope", "")).collect()
+    ]
+    settings_of = {"event_type": None, "scope": "", "geometry_field": "polygon", **more}
+    encoder = Encoder(df.columns, **settings_of)
+    lines = [line for batch in df.toArrow().to_batches() for line in encoder.encode(batch)]
+    return by_sql, [line.data if line.fault is None else None for line in lines]
+
+
+def test_ids_of_sql_are_those_of_the_examples(spark: SparkSession) -> None:
+    """The same file that the Python ids are held to."""
+    for vector in json.loads(VECTORS.read_text()):
+        rows = [(vector["event_type"], vector["identifier"], vector["payload"] or None)]
+        df = spark.createDataFrame(rows, "event_type string, identifier map<string,string>, payload string")
+
+        (line,) = encode(df, scope=vector["scope"]).collect()
+
+        assert json.loads(line.value)["id"] == vector["id"], vector["what"]
+
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=6,
+).map(lambda value: json.dumps(value, ensure_ascii=False, indent=1))
+_rows = st.tuples(
+    _texts.filter(bool),
+    st.dictionaries(_texts.filter(lambda text: text != "polygon"), st.none() | _texts, max_size=3),
+    st.none() | _json,
+    st.none() | st.just('{"type":"Point","coordinates":[1.50,\n2e0]}'),
+    st.none() | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=5),
+)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.lists(_rows, min_size=1, max_size=40), _texts)
+def test_both_encoders_write_the_same_bytes(spark: SparkSession, rows: list[Any], scope: str) -> None:
+    """Letters, quotes, control characters, nulls, nested JSON on several lines, geometries and own ids."""
+    by_sql, by_python = both(spark.createDataFrame(rows, TEXT_COLUMNS), scope=scope)
+
+    assert by_sql == by_python
+    assert None not in by_python
+
+
+@pytest.mark.parametrize("kind", ["struct", "map", "array", "variant"])
+def test_both_encoders_spell_nested_payloads_alike(spark: SparkSession, kind: str) -> None:
+    """Integers, texts and nulls; of floating-point numbers and times they need not."""
+    payload = {
+        "struct": "struct('é\"' as text, cast(null as int) as none, 9007199254740993 as large, array(1, null) as list)",
+        "map": "map('b', 1, 'a', null)",
+        "array": "array(struct(true as yes), struct(false as yes))",
+        "variant": """parse_json('{"b":[1,null,"é😀\\\\u0001"],"a":12345678901234567890123,"c":{}}')""",
+    }[kind]
+    df = spark.range(2).selectExpr("map('name', string(id)) as identifier", f"{payload} as payload")
+
+    by_sql, by_python = both(df, event_type="t")
+
+    assert by_sql == by_python
+    assert len(by_sql) == 2
+
+
+def test_both_encoders_spell_an_identifier_of_a_struct_and_times_alike(spark: SparkSession) -> None:
+    """With what is null left out."""
+    df = spark.range(2).selectExpr(
+        "struct(id as step, date'2030-01-02' as day, id > 0 as good, if(id > 0, 'x', null) as class) as identifier",
+        "timestamp'2030-01-02 03:04:05.000006' as time",
+    )
+
+    by_sql, by_python = both(df, event_type="t")
+
+    assert by_sql == by_python
+    assert b'"time":"2030-01-02T03:04:05.000006Z"' in (by_sql[0] or b"")
+
+
+@pytest.mark.parametrize("payload", ["{", "nul", '1,"id":"another"', '{},"id":"another"', "[1,]", "01"])
+def test_a_payload_that_is_no_json_has_no_line(spark: SparkSession, payload: str) -> None:
+    """And cannot become members of the record."""
+    df = spark.createDataFrame([({"name": "a"}, payload), ({"name": "b"}, "1")], IDENTIFIER_AND_PAYLOAD)
+
+    by_sql, by_python = both(df, event_type="t")
+
+    assert by_sql == by_python
+    assert by_sql[0] is None
+
+
+@pytest.mark.parametrize("payload", ["", "1,2", "{}],[{}", '{}],"id":["another"', "{}]} {"])
+def test_what_only_the_sql_parser_takes_makes_a_line_that_is_no_json(
+    spark: SparkSession, payload: str
+) -> None:
+    """The service refuses such a line, and no other."""
+    df = spark.createDataFrame([({"name": "a"}, payload), ({"name": "b"}, "1")], IDENTIFIER_AND_PAYLOAD)
+
+    (first, second), by_python = both(df, event_type="t")
+
+    assert by_python == [None, second]
+    assert first is not None
+    with pytest.raises(ValueError, match=r"Expecting|Extra data"):
+        json.loads(first)
