@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import nats
+from nats.errors import TimeoutError as NatsTimeoutError
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import ServiceUnavailableError
 
@@ -20,17 +22,17 @@ from aviso_core.eventlog.base import Appended, AppendFailed
 from support.event_logs import record
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from nats.aio.msg import Msg
-    from nats.js import JetStreamContext
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from aviso_core.eventlog.base import EventLog, Record
+
+T = TypeVar("T")
 
 _BASE: Final = "mars"
 # So many records are handed over in one call by the producer that does.
 _CALL: Final = 50
 _PAUSE_SECONDS: Final = 0.1
+_ANSWER_SECONDS: Final = 2.0
 
 
 class Acknowledged:
@@ -163,25 +165,26 @@ async def stored(*urls: str) -> dict[int, bytes]:
     """Return what the broker has, by sequence, read without our own code."""
     client = await nats.connect(list(urls))
     try:
-        stream = client.jetstream()
-        count = (await stream.stream_info(_BASE.upper())).state.messages
+        stream = client.jetstream(timeout=_ANSWER_SECONDS)
+        count = (await _patiently(lambda: stream.stream_info(_BASE.upper()))).state.messages
         config = ConsumerConfig(ack_policy=AckPolicy.NONE, deliver_policy=DeliverPolicy.ALL)
-        consumer = await stream.pull_subscribe("", stream=_BASE.upper(), config=config)
+        consumer = await _patiently(lambda: stream.pull_subscribe("", stream=_BASE.upper(), config=config))
         found: dict[int, bytes] = {}
         while len(found) < count:
-            for message in await _fetch(consumer, min(1000, count - len(found))):
+            wanted = min(1000, count - len(found))
+            for message in await _patiently(partial(consumer.fetch, wanted, timeout=5)):
                 found[message.metadata.sequence.stream] = message.data
         return found
     finally:
         await client.close()
 
 
-async def _fetch(consumer: JetStreamContext.PullSubscription, count: int) -> list[Msg]:
-    """Return the next entries, once the consumer has a leader: it is told to be there before it has one."""
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Return the answer of a cluster, which gives none while it elects who answers: a consumer, too, has a leader."""
     while True:
         try:
-            return await consumer.fetch(count, timeout=5)
-        except ServiceUnavailableError:
+            return await ask()
+        except (ServiceUnavailableError, NatsTimeoutError):
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
