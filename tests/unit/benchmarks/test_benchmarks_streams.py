@@ -72,20 +72,22 @@ class Server:
             while request := connection.recv(65_536):
                 self.requests.append(request)
                 if request.startswith(b"POST /announce "):
-                    connection.sendall(ANSWER)
-                    self._tell(chunk(frame(int(request[-12:])) + self._padding))
+                    # Whoever ends the streams because of this answer ends them behind what is announced.
+                    with self._lock:
+                        connection.sendall(ANSWER)
+                        self._tell(chunk(frame(int(request[-12:])) + self._padding))
                 elif not self._say(connection):
                     return
 
     def end(self) -> None:
         """End every stream."""
-        self._tell(LAST)
+        with self._lock:
+            self._tell(LAST)
 
     def _tell(self, data: bytes) -> None:
-        with self._lock:
-            for stream in self._streams:
-                with suppress(OSError):
-                    stream.sendall(data)
+        for stream in self._streams:
+            with suppress(OSError):
+                stream.sendall(data)
 
     def _say(self, connection: socket.socket) -> bool:
         """Say what is to be said on a stream; False where the connection is then closed."""
