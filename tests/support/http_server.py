@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     import ssl
 
+_LAST_TURNS = 4
+
 
 class Asked(NamedTuple):
     """A request as it came."""
@@ -95,12 +97,14 @@ async def running_http_server(
         yield server
     finally:
         listening.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for writer in writers:
-            writer.transport.abort()
-        await asyncio.sleep(0)
+        # Connections that were being taken just now come to us within a few turns of the loop.
+        for _ in range(_LAST_TURNS):
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for writer in writers:
+                writer.transport.abort()
+            await asyncio.sleep(0)
 
 
 # --- behaviours ------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ def test_news_end_the_wait_at_once(service: Published) -> None:
         waited = time.monotonic() - began
         publisher.join()
         assert end["maps"]["sequence"] == 11
-        assert 0.3 <= waited < 10
+        assert 0.25 <= waited < 10
 
 
 def test_news_of_others_do_not_end_the_wait(service: Published) -> None:
