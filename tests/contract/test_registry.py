@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Typ
 import msgspec
 import pytest
 
-from aviso_core.broker.connection import Connection, ConnectionOptions, open_connection
+from aviso_core.broker.connection import ApiRefusal, Connection, ConnectionOptions, open_connection
 from aviso_core.clock import SystemClock
 from aviso_core.errors import SchemaError, Unavailable
 from aviso_core.registry.acknowledgements import (
@@ -1087,6 +1087,23 @@ def test_a_bucket_that_the_broker_refuses_is_an_error_of_its_owner(tmp_path: Pat
         with pytest.raises(BucketRefused, match=r"'aviso-schemas'.*replicas"):
             async with open_jetstream_registry(connection, schema_bucket(replicas=3), is_owner=True):
                 pass
+
+    tell_of_bucket(tmp_path, story)
+
+
+def test_questions_to_the_broker_are_told_with_what_came_of_them(tmp_path: Path) -> None:
+    """Well, refused with the broker's own number, or without an answer."""
+
+    async def story(connection: Connection) -> None:
+        told: list[tuple[str, int | None]] = []
+        connection.on_asked.append(lambda subject, code: told.append((subject, code)))
+        await connection.ask("STREAM.LIST")
+        with pytest.raises(ApiRefusal):
+            await connection.ask("STREAM.INFO.NONE")
+        connection.client.abort()
+        with pytest.raises(Unavailable):
+            await connection.ask("STREAM.LIST", may_repeat=False)
+        assert told == [("STREAM.LIST", 0), ("STREAM.INFO.NONE", 10059), ("STREAM.LIST", None)]
 
     tell_of_bucket(tmp_path, story)
 

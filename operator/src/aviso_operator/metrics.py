@@ -20,6 +20,7 @@ _RESULTS: Final[tuple[Result, ...]] = ("ready", "waiting", "refused", "failed", 
 _ACTIONS: Final = (
     *("CreateStream", "ChangeStream", "StampStream", "Publish", "Withdraw", "AwaitWithdrawn", "DeleteStream"),
 )
+_OPERATIONS: Final = ("STREAM.CREATE", "STREAM.DELETE", "STREAM.INFO", "STREAM.LIST", "STREAM.UPDATE")
 _READY: Final = ("True", "False", "Unknown")
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -74,6 +75,15 @@ class Metrics:
             "Questions to the API server, without watching.",
             registry=registry,
         )
+        self._asked = Counter(
+            "aviso_operator_nats_requests",
+            "Questions to the broker's API, by what was asked and what came of it: 0 is well, none that nobody answered, "
+            "and any other number is the broker's own for why not.",
+            ["op", "code"],
+            registry=registry,
+        )
+        for operation in _OPERATIONS:
+            self._asked.labels(operation, "0")
         for result in _RESULTS:
             self._looks.labels(result)
         for action in _ACTIONS:
@@ -109,6 +119,12 @@ class Metrics:
     def propagated(self, seconds: float) -> None:
         """Measure how long it took until everybody served a revision."""
         self._propagation.observe(seconds)
+
+    def asked(self, subject: str, code: int | None) -> None:
+        """Count a question to the broker's API, without the names in it: those of streams are not ours to bound."""
+        words = subject.split(".")
+        operation = ".".join(words[: 3 if words[1] == "MSG" else 2])
+        self._asked.labels(operation, "none" if code is None else str(code)).inc()
 
     def render(self, *, ready: Mapping[str, int], resync_age_seconds: float, requests: int) -> bytes:
         """Return all series as they are scraped."""

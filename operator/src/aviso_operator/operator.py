@@ -140,6 +140,7 @@ class _Operator:
 
     async def work(self, stop: asyncio.Event, on_ready: Callable[[int], None]) -> None:
         """Open what is missing, and follow the objects until told to stop."""
+        self._connection.on_asked.append(self._metrics.asked)
         resync, reconciler, letting_go = await self._open()
         self._connection.on_back.append(self._waking.on_broker)
         port = await self._parts.enter_async_context(

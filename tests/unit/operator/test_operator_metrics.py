@@ -15,6 +15,7 @@ from aviso_operator.resources import ConditionStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ASKED: Final = ("CREATE", "DELETE", "INFO", "LIST", "UPDATE")
 PREFIX: Final = "aviso_operator_"
 Series = dict[tuple[str, ...], float]
 
@@ -49,6 +50,7 @@ def test_every_series_that_can_be_known_is_there_from_the_start_at_zero() -> Non
         **{("actions_total", action): 0 for action in actions()},
         **{("eventschemas", status): 0 for status in get_args(ConditionStatus)},
         **{("stream_drift_total", setting): 0 for setting in StreamConfiguration.__struct_fields__},
+        **{("nats_requests_total", "0", f"STREAM.{what}"): 0 for what in ASKED},
     }
     assert series(Metrics(version="1.2.3")) == expected
 
@@ -91,3 +93,19 @@ def test_an_event_type_that_was_withdrawn_has_no_revision() -> None:
 def test_settings_of_streams_are_few() -> None:
     """A label for each of them costs nothing."""
     assert 0 < len(msgspec.structs.fields(StreamConfiguration)) < 20
+
+
+def test_questions_to_the_broker_are_counted_without_the_names_in_them() -> None:
+    metrics = Metrics(version="1.2.3")
+    metrics.asked("STREAM.INFO.ALERT", 0)
+    metrics.asked("STREAM.INFO.INFO", 0)
+    metrics.asked("STREAM.LIST", None)
+    metrics.asked("STREAM.UPDATE.ALERT", 10052)
+    metrics.asked("STREAM.MSG.GET.KV_aviso-schemas", 10037)
+    counted = {key[1:]: value for key, value in series(metrics).items() if key[0] == "nats_requests_total"}
+    assert {labels: value for labels, value in counted.items() if value} == {
+        ("0", "STREAM.INFO"): 2,
+        ("none", "STREAM.LIST"): 1,
+        ("10052", "STREAM.UPDATE"): 1,
+        ("10037", "STREAM.MSG.GET"): 1,
+    }

@@ -137,6 +137,9 @@ class Connection:
         self.servers = ", ".join(map(hide_credentials, options.servers))
         self.on_lost: list[Callable[[], None]] = []
         self.on_back: list[Callable[[], None]] = []
+        # Called with the subject of each question to the API and what came of it: 0 is well, None that nobody answered,
+        # and any other number is the broker's own for why not.
+        self.on_asked: list[Callable[[str, int | None], None]] = []
         self.last_error = ""
         self._is_lost = False
         # While it is opened: how many failures there may be before every server has had its chance.
@@ -202,6 +205,19 @@ class Connection:
 
         One that may be repeated is asked again while there is no answer, also over another connection.
         """
+        came: int | None = None
+        try:
+            answer = await self._ask(subject, question, may_repeat=may_repeat)
+            came = 0
+        except ApiRefusal as refusal:
+            came = refusal.number
+            raise
+        finally:
+            for tell in self.on_asked:
+                tell(subject, came)
+        return answer
+
+    async def _ask(self, subject: str, question: object, *, may_repeat: bool) -> bytes:
         body = b"" if question is None else _encode(question)
         head = f"{_API}{subject}".encode()
         message = await self.request(
