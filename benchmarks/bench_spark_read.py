@@ -202,6 +202,8 @@ def follow(spark: SparkSession, service: Service, metrics_port: int, folder: Pat
         while query.lastProgress is None:
             # A query does not tell when it has begun to wait; its first report says so, without any rows.
             time.sleep(0.05)
+            if not query.isActive:
+                raise RuntimeError(query.exception())
         for number in range(WARM_UP + NEWS):
             began = time.perf_counter()
             connection.request(

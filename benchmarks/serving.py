@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -54,7 +54,9 @@ class ProcessTree(NamedTuple):
         found = [self.process_id]
         for one in found:
             for task in Path(f"/proc/{one}/task").iterdir():
-                found += map(int, _proc(one, f"task/{task.name}/children").split())
+                # A thread may end while it is looked at; what it had started belongs to another one then.
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    found += map(int, _proc(one, f"task/{task.name}/children").split())
         return found
 
 

@@ -18,17 +18,19 @@ import pytest
 
 from support.http_faults import FaultProxy, running_fault_proxy
 from support.nats import running_server
-from support.services import Program, running_avisod
-from support.spark_service import on_broker
+from support.spark_service import running_granules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
+    from support.services import Program
+
 JAVA_VERSIONS: Final = (17, 21)
 
 SETTINGS: Final = {
+    "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
@@ -54,7 +56,7 @@ def has_java() -> bool:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Return a session with two cores, in which a task has three attempts."""
+    """Return a session with two cores, in which a task has three attempts; or one on the server that is named."""
     if not has_java():
         pytest.skip("not on this machine: Java 17 or 21")
     from pyspark.sql import SparkSession
@@ -64,11 +66,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # Workers are started with the first Python of the path otherwise, which has none of our packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     folder = tmp_path_factory.mktemp("spark")
-    builder = SparkSession.builder.master("local[2,3]").appName("tests")
-    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(folder)}.items():
-        builder = builder.config(name, value)
+    builder = SparkSession.builder.appName("tests")
+    if "SPARK_REMOTE" not in os.environ:
+        settings = {**SETTINGS, "spark.master": "local[2,3]", "spark.sql.warehouse.dir": str(folder)}
+        for name, value in settings.items():
+            builder = builder.config(name, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
     pyspark_aviso.register(session)
     yield session
     session.stop()
@@ -78,7 +81,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def avisod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """Run a service with its log on JetStream, shared: each test writes objects of a class of its own."""
     folder = tmp_path_factory.mktemp("avisod")
-    with running_server(folder / "nats") as broker, running_avisod(folder, on_broker(broker.url)) as program:
+    with running_server(folder / "nats") as broker, running_granules(folder, broker.url) as program:
         yield program
 
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
-from support.spark_jobs import BUOYS, STORMS, job, job_alone, running_storms
+from aviso_spark.command import main
+from support.published import published
+from support.spark_jobs import BUOYS, STORMS, job, running_storms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +57,11 @@ def post(program: Program, notifications: list[dict[str, Any]]) -> None:
     assert answer.json()["accepted"] == len(notifications), answer.data
 
 
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what a job has told, however its columns are set."""
+    return " ".join(capsys.readouterr().out.split())
+
+
 def said(spark: SparkSession, folder: Path) -> list[tuple[Any, ...]]:
     """Return what the events of an archive say, in the order of their logs."""
     rows: list[Row] = spark.read.parquet(str(folder)).orderBy("event_type", "sequence").collect()
@@ -88,7 +95,7 @@ def test_what_is_archived_and_replayed_is_equal(
     assert receipts.where("status = 'duplicate'").count() == len(original)
     ids = {row["id"] for row in receipts.select("id").collect()}
     assert ids == {row["id"] for row in spark.read.parquet(str(archive)).select("id").collect()}
-    assert "holes of the log itself" in capsys.readouterr().out
+    assert "replaced or removed in the log itself 0" in told(capsys)
 
 
 def test_a_run_adds_what_is_new_and_a_range_what_is_missing(
@@ -97,16 +104,44 @@ def test_a_run_adds_what_is_new_and_a_range_what_is_missing(
     """Nothing is there twice, whatever is asked for twice; an audit tells what is missing."""
     archive, one = tmp_path / "archive", ("--event-types", STORMS)
     assert job(service, "archive", str(archive), *one, "--from-sequence", "11", "--to-sequence", "15") == 0
-    assert job(service, "archive", str(archive), *one, "--from-sequence", "13", "--to-sequence", "17") == 0
+    again = ("--from-sequence", "13", "--to-sequence", "17", "--audit")
+    assert job(service, "archive", str(archive), *one, *again) == 1
     assert sequences(spark, archive) == list(range(11, 18))
-    assert job(service, "archive", str(archive), *one, "--audit") == 1
-    assert "10 × storms: in the log and not in the archive, from sequence 1 on" in capsys.readouterr().out
-    assert job(service, "archive", str(archive), *one, "--to-sequence", "12", "--audit") == 0
+    printed = told(capsys)
+    assert "already there 3" in printed
+    assert "storms: in the log and not in the archive, sequences 1 to 10, 18 to " in printed
+    assert (
+        f"to add them: aviso-spark archive {archive} --event-types storms --from-sequence 1 --to-sequence "
+        in printed
+    )
+    assert job(service, "archive", str(archive), *one, "--audit") == 0
     before = sequences(spark, archive)
     assert before == list(range(1, before[-1] + 1))
     post(service, [storm(100), storm(101)])
     assert job(service, "archive", str(archive), *one) == 0
     assert sequences(spark, archive) == [*before, before[-1] + 1, before[-1] + 2]
+
+
+def test_what_retention_or_somebody_has_removed_is_told_apart(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was gone before a run came by is lost; what was taken out of the log on purpose is not missing."""
+    asked = ("archive", str(tmp_path / "archive"), "--event-types", "maps")
+    with published("maps") as log:
+        log.publish("maps", range(10))
+        assert main([*asked, "--url", log.url]) == 0
+        log.publish("maps", range(10, 25))
+        log.delete("maps", *range(1, 15), 22)
+        assert main([*asked, "--url", log.url]) == 1
+        printed = told(capsys)
+        assert "4 × maps: removed from the log before it was archived, up to sequence 14" in printed
+        assert main([*asked, "--audit", "--url", log.url]) == 0
+    printed = told(capsys)
+    assert "removed before a run came by 4" in printed
+    assert "replaced or removed in the log itself 1" in printed
+    assert "maps: removed by retention before a run came by: 4, sequences 11 to 14" in printed
+    kept = [*range(1, 11), *range(15, 22), 23, 24, 25]
+    assert sequences(spark, tmp_path / "archive", "maps") == kept
 
 
 def test_the_archive_can_be_searched_by_place_and_day(
@@ -137,12 +172,3 @@ def test_a_dry_run_of_an_archive_writes_nothing(
     assert job(service, "archive", str(tmp_path / "archive"), "--dry-run") == 0
     assert not (tmp_path / "archive").exists()
     assert job(service, "replay", str(tmp_path / "archive"), "--dry-run") == 2
-
-
-def test_both_jobs_run_as_programs_of_their_own(service: Program, tmp_path: Path) -> None:
-    """A log in a folder, and back: the ids of the service that it came from are not those of this replay."""
-    archive = str(tmp_path / "archive")
-    archived = job_alone(service, "archive", archive, "--event-types", BUOYS)
-    assert (archived.returncode, "events" in archived.stdout) == (0, True), archived.stderr
-    replayed = job_alone(service, "replay", archive, "--receipts", str(tmp_path / "receipts"))
-    assert (replayed.returncode, "accepted               5" in replayed.stdout) == (0, True), replayed.stderr

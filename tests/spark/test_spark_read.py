@@ -105,6 +105,21 @@ def test_a_view_is_read_in_sql(spark: SparkSession, service: Published) -> None:
     assert [tuple(row)[:2] for row in found.collect()] == [("maps", STORED - 2), ("runs", 10)]
 
 
+def test_payloads_and_shapes_are_read_as_types_of_their_own(spark: SparkSession, service: Published) -> None:
+    """A payload as VARIANT, of which members are asked for, and a shape as GEOGRAPHY, or as GeoJSON text."""
+    options = {"eventTypes": "maps", "payloadAs": "variant"}
+    frame = read(spark, service.url, geometryAs="geography", **options).where("sequence = 5")
+    (row,) = frame.selectExpr(
+        "to_json(payload) AS payload", "st_srid(geometry) AS srid", "st_asbinary(geometry) AS wkb"
+    ).collect()
+    event = next(event for event in service.cloud_events("maps") if event["sequence"] == 5)
+    assert json.loads(row["payload"]) == event["data"]["payload"]
+    (plain,) = read(spark, service.url, eventTypes="maps").where("sequence = 5").collect()
+    assert (row["srid"], row["wkb"]) == (4326, plain["geometry"])
+    (text,) = read(spark, service.url, geometryAs="geojson", **options).where("sequence = 5").collect()
+    assert json.loads(text["geometry"])["type"] == "Polygon"
+
+
 def test_an_unknown_option_is_told_by_its_nearest_name(spark: SparkSession, service: Published) -> None:
     """Whoever runs a query sees it."""
     with pytest.raises(Exception, match="did you mean 'fromSequence'"):
@@ -228,6 +243,21 @@ def test_a_notification_is_in_the_table_soon_and_a_query_that_waits_can_be_stopp
             began = time.monotonic()
             query.stop()
         assert time.monotonic() - began < 5
+
+
+def test_a_stream_becomes_files_and_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
+    """Each start takes what was published since the last, in batches of a few."""
+    with published("maps") as service:
+        for first in (0, 9):
+            service.publish("maps", range(first, first + 9))
+            frame = follow(spark, service.url, startingOffsets="earliest", maxNotificationsPerTrigger=4)
+            sink = frame.select("sequence").writeStream.format("parquet").trigger(availableNow=True)
+            query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).start(
+                str(tmp_path / "copy")
+            )
+            assert query.awaitTermination(_PATIENCE_SECONDS)
+    assert sequences(spark.read.parquet(str(tmp_path / "copy"))) == list(range(1, 19))
+    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 6
 
 
 def test_history_that_retention_has_removed_fails_a_stream_or_is_left_out(

@@ -32,8 +32,7 @@ def both(df: DataFrame, **more: Any) -> tuple[list[bytes | None], list[bytes | N
     ]
     settings_of = {"event_type": None, "scope": "", "geometry_field": "polygon", **more}
     encoder = Encoder(df.columns, **settings_of)
-    lines = [line for batch in df.toArrow().to_batches() for line in encoder.encode(batch)]
-    return by_sql, [line.data if line.fault is None else None for line in lines]
+    return by_sql, [line for batch in df.toArrow().to_batches() for line in encoder.encode(batch).data]
 
 
 def test_ids_of_sql_are_those_of_the_examples(spark: SparkSession) -> None:

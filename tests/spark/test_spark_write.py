@@ -276,7 +276,7 @@ def test_a_stream_does_not_resume_from_before_the_duplicate_window_unless_that_i
     folder.make_older(0, seconds=3600)
 
     with pytest.raises(
-        PySparkException, match=r"batch 0 was begun 36\d\d s ago.*for 120 s only.*'acceptRepeats'"
+        PySparkException, match=r"batch 0 was begun \d+ s ago.*for 1800 s only.*'acceptRepeats'"
     ):
         folder.run(avisod.url)
     assert not stored(avisod, "outage")

@@ -133,12 +133,13 @@ class ApiServer:
 
     def _is_ready(self) -> bool:
         try:
-            answer = httpx.get(f"{self.url}/readyz", verify=self._context(), timeout=5)
+            answer = httpx.get(f"{self.url}/readyz", verify=self.tls_context(), timeout=5)
         except httpx.TransportError:
             return False
         return answer.status_code == 200
 
-    def _context(self) -> ssl.SSLContext:
+    def tls_context(self) -> ssl.SSLContext:
+        """Return what clients know it by."""
         return ssl.create_default_context(cafile=str(self.ca_file))
 
     def _last_words(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark.sql.types import (
     BinaryType,
+    GeographyType,
     IntegerType,
     LongType,
     MapType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    VariantType,
 )
 
 if TYPE_CHECKING:
@@ -25,10 +27,12 @@ if TYPE_CHECKING:
 _TYPES: Final[dict[str, DataType]] = {
     "binary": BinaryType(),
     "bigint": LongType(),
+    "geography(4326)": GeographyType(4326),
     "int": IntegerType(),
     "map<string,string>": MapType(StringType(), StringType()),
     "string": StringType(),
     "timestamp": TimestampType(),
+    "variant": VariantType(),
 }
 
 

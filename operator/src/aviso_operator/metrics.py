@@ -77,8 +77,8 @@ class Metrics:
         )
         self._asked = Counter(
             "aviso_operator_nats_requests",
-            "Questions to the broker's API, by what was asked and what came of it: 0 is well, none that nobody answered, "
-            "and any other number is the broker's own for why not.",
+            "Questions to the broker's API, by what was asked and what came of it: 0 is well, none that nobody "
+            "answered, and any other number is the broker's own for why not.",
             ["op", "code"],
             registry=registry,
         )

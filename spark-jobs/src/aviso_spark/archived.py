@@ -5,29 +5,39 @@ An event's place is the life of its log (`epoch`) and its sequence; what is comp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 
 from aviso_spark.common.progress import told_progress
+from aviso_spark.compaction import read_files
 from aviso_spark.extents import EXTENT_COLUMNS, extent_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Sequence
+    from datetime import date
+
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from aviso_spark.spans import Span
 
-_PLACE = ("event_type", "epoch", "sequence")
+# An event type may look like a number or a date; it is a name.
+COLUMNS: Final = (
+    "epoch string, sequence bigint, time timestamp, id string, identifier map<string,string>, geometry binary, "
+    "payload string, operation string, west double, south double, east double, north double, h3 string, "
+    "event_type string, day date"
+)
+_PLACE: Final = ("event_type", "epoch", "sequence")
 
 
-class Judged(NamedTuple):
-    """What a comparison of archive and log has shown of one event type."""
+class Added(NamedTuple):
+    """How many events a run added, and how many of those that it read were there already."""
 
-    missing: int
-    first_missing: int | None
-    repeated: int
-    holes: int
+    events: int
+    already_there: int
 
 
 def as_kept(events: DataFrame, *, epoch: str) -> DataFrame:
@@ -45,19 +55,11 @@ def as_kept(events: DataFrame, *, epoch: str) -> DataFrame:
 def read_archive(session: SparkSession, folder: str) -> DataFrame | None:
     """Return the archive, or None where there is none yet."""
     try:
-        # An event type may look like a number or a date; it is a name.
-        return session.read.option("mergeSchema", "false").schema(_DDL).parquet(folder)
+        return read_files(session, folder, COLUMNS)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return None
         raise
-
-
-_DDL = (
-    "epoch string, sequence bigint, time timestamp, id string, identifier map<string,string>, geometry binary, "
-    "payload string, operation string, west double, south double, east double, north double, h3 string, "
-    "event_type string, day date"
-)
 
 
 def last_sequences(kept: DataFrame) -> dict[tuple[str, str], int]:
@@ -66,38 +68,48 @@ def last_sequences(kept: DataFrame) -> dict[tuple[str, str], int]:
     return {(row["event_type"], row["epoch"]): row["last"] for row in rows}
 
 
-def not_yet_in(rows: DataFrame, kept: DataFrame) -> DataFrame:
-    """Return the rows whose place in the archive is empty."""
-    return rows.join(kept.select(*_PLACE), [*_PLACE], "left_anti")
+def of_span(kept: DataFrame, span: Span) -> DataFrame:
+    """Return what the archive has of a part of a log."""
+    return kept.where(_within(span))
 
 
-def append(session: SparkSession, job: str, rows: DataFrame, folder: str) -> dict[str, int]:
-    """Add rows to the archive, few files for each day; return how many there were of each event type."""
-    from pyspark.sql import Observation
+def _within(span: Span) -> Column:
+    place = (sql.col("event_type") == span.event_type) & (sql.col("epoch") == span.epoch)
+    return place & sql.col("sequence").between(span.first, span.last)
 
-    observed = Observation()
-    counted = rows.observe(observed, sql.count("*").alias("events"))
+
+def not_yet_in(rows: DataFrame, kept: DataFrame, spans: Sequence[Span], since: date | None) -> DataFrame:
+    """Return the rows whose place in the archive is empty.
+
+    Of the archive only these parts are looked at, and only days since that date, where one is known: a run that catches
+    up must not open every file there is.
+    """
+    there = kept.where(reduce(lambda left, right: left | right, [_within(span) for span in spans]))
+    if since is not None:
+        there = there.where(sql.col("day") >= sql.lit(since))
+    return rows.join(there.select(*_PLACE), [*_PLACE], "left_anti")
+
+
+def append(
+    session: SparkSession,
+    job: str,
+    rows: DataFrame,
+    folder: str,
+    *,
+    kept: DataFrame | None,
+    spans: Sequence[Span],
+    since: date | None,
+) -> Added:
+    """Add the rows that the archive does not have, few files for each day."""
+    read, added = Observation(), Observation()
+    new = rows.observe(read, sql.count("*").alias("events"))
+    if kept is not None:
+        new = not_yet_in(new, kept, spans, since)
+    counted = new.observe(added, sql.count("*").alias("events"))
     ordered = counted.hint("rebalance", "event_type", "day").sortWithinPartitions(
         "event_type", "day", "sequence"
     )
     with told_progress(session, job):
         ordered.write.mode("append").partitionBy("event_type", "day").parquet(folder)
-    return {"events": observed.get["events"]}
-
-
-def compare(kept: DataFrame, sequences: DataFrame, span: Span) -> Judged:
-    """Compare what the archive has of a part of a log with the sequences that are in it."""
-    place = (sql.col("event_type") == span.event_type) & (sql.col("epoch") == span.epoch)
-    within = kept.where(place & sql.col("sequence").between(span.first, span.last))
-    archive = within.groupBy("sequence").agg(sql.count("*").alias("copies"))
-    both = archive.join(sequences.select("sequence", sql.lit(1).alias("held")), "sequence", "full_outer")
-    missing = sql.col("copies").isNull()
-    row = both.agg(
-        sql.count_if(missing).alias("missing"),
-        sql.min(sql.when(missing, sql.col("sequence"))).alias("first_missing"),
-        sql.count_if(sql.col("copies") > 1).alias("repeated"),
-        sql.count("*").alias("known"),
-    ).first()
-    assert row is not None, "an aggregate has one row"
-    width = span.last - span.first + 1
-    return Judged(row["missing"], row["first_missing"], row["repeated"], width - row["known"])
+    events = added.get.get("events", 0)
+    return Added(events, read.get.get("events", 0) - events)

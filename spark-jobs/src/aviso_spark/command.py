@@ -6,21 +6,20 @@ Spark is imported only once the arguments are understood, so that help and refus
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import time
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from aviso_spark.common.arguments import Formatter, add_common
-from aviso_spark.common.exit_codes import EXIT_CODES, ExitCode
-from aviso_spark.common.problems import JobError, NotUnderstood, Stopped
+from aviso_spark.common.arguments import Formatter, Parser, add_common
+from aviso_spark.common.exit_codes import EXIT_CODES
+from aviso_spark.common.launcher import pass_signals_on
 from aviso_spark.common.report import as_json, as_text
 from aviso_spark.common.stopping import stopping_by_signals
-from aviso_spark.jobs import archive, batch_notify, replay
+from aviso_spark.common.telling import judged
+from aviso_spark.jobs import analytics, archive, batch_notify, replay, stream_notify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     from aviso_spark.jobs import Job
 
 PROGRAM: Final = "aviso-spark"
-# The last line of a traceback in a worker: an exception's whole name and its words.
-_RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Refused|Fault|Removed|CutOff|NotUnderstood): .")
-JOBS: Final[tuple[Job, ...]] = (batch_notify, archive, replay)
+JOBS: Final[tuple[Job, ...]] = (batch_notify, stream_notify, archive, replay, analytics)
 _MORE: Final = """\
 examples:
   $ aviso-spark batch-notify forecasts.parquet --event-type model_output --url http://127.0.0.1:8000 --dry-run
@@ -42,9 +39,9 @@ examples:
 """
 
 
-def parser() -> ArgumentParser:
+def parser() -> Parser:
     """Return the parser of the whole command line."""
-    top = ArgumentParser(
+    top = Parser(
         prog=PROGRAM,
         description="Jobs between tables and the notification service, on Spark.",
         epilog=_MORE + "\n" + EXIT_CODES,
@@ -74,18 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with stopping_by_signals() as stopping:
         try:
             report = run(read, stopping)
-        except NotUnderstood as error:
-            return _refused(read["job"], error, ExitCode.NOT_UNDERSTOOD)
-        except Stopped as error:
-            return _refused(read["job"], error, ExitCode.STOPPED)
-        except JobError as error:
-            return _refused(read["job"], error, ExitCode.FAILED)
         except Exception as error:
             # The top of everything: what Spark and the service raise has types of many kinds.
-            if stopping.is_asked:
-                return _refused(read["job"], Stopped("stopped before its end"), ExitCode.STOPPED)
             logging.getLogger(__name__).debug("job failed", exc_info=error)
-            return _refused(read["job"], JobError(shown(error)), ExitCode.FAILED)
+            code, line = judged(error, is_stopping=stopping.is_asked)
+            sys.stderr.write(f"{PROGRAM} {read['job']}: {line}\n")
+            return code
     sys.stdout.write(as_text(report))
     return report.exit_code
 
@@ -101,6 +92,8 @@ def run(read: dict[str, Any], stopping: Stopping) -> Report:
     found = SparkSession.getActiveSession()
     session = found or open_session(job.NAME, master=read["master"], settings=dict(read["conf"]))
     began = time.monotonic()
+    if found is None:
+        pass_signals_on(session, stopping)
     try:
         with stopping.letting_go(session.interruptAll):
             report: Report = job.run(wanted, session, stopping)
@@ -111,15 +104,3 @@ def run(read: dict[str, Any], stopping: Stopping) -> Report:
     if read["report"] is not None:
         Path(read["report"]).write_bytes(as_json(report))
     return report
-
-
-def shown(error: BaseException) -> str:
-    """Return the words of an error that a user can use: of a failure in a worker, its last line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if _RAISED.match(line)]
-    return ([line.partition(": ")[2] for line in raised] or lines or [type(error).__name__])[0]
-
-
-def _refused(job: str, error: JobError, code: ExitCode) -> int:
-    sys.stderr.write(f"{PROGRAM} {job}: {error}\n")
-    return code

@@ -10,11 +10,13 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructType, VariantType
 
 from aviso_spark.checks import fault, field_faults, first_fault, payload_faults
 from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.common.telling import shown
 from aviso_spark.expressions import Expressions
 from aviso_spark.footprint_columns import as_footprint
 from pyspark_aviso.receipt_rows import REFUSED_COLUMN
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from aviso_spark.event_schema import EventSchema
+
+
+def mapped(rows: DataFrame, schema: EventSchema, given: Expressions) -> DataFrame:
+    """Return the rows as they are posted; why one is refused stands in the row itself."""
+    return map_rows(rows, schema, plan_mapping(schema, rows.columns, given))
 
 
 def plan_mapping(schema: EventSchema, columns: Sequence[str], given: Expressions) -> Expressions:
@@ -56,10 +63,7 @@ def _nearest(name: str, names: Sequence[str]) -> str:
 
 def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFrame:
     """Return the rows to be sent: event_type, identifier, payload, what else was mapped, and why a row is refused."""
-    evaluated = frame.select(
-        *[sql.expr(plan.fields[name]).alias(f"field_{name}") for name in plan.fields],
-        *[sql.expr(text).alias(name) for name, text in _members(plan).items()],
-    )
+    evaluated = _evaluated(frame, plan)
     types = {field.name: field.dataType for field in evaluated.schema.fields}
     texts = {
         field.name: _as_text(f"field_{field.name}", types)
@@ -77,6 +81,19 @@ def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFr
     geometry = [sql.col("footprint.geometry").alias("geometry")] if "footprint" in prepared.columns else []
     refused = first_fault(_faults(schema, plan, prepared.columns)).alias(REFUSED_COLUMN)
     return prepared.select("event_type", "identifier", *others[1:], *geometry, refused)
+
+
+def _evaluated(frame: DataFrame, plan: Expressions) -> DataFrame:
+    """Return a column for each expression; one that Spark cannot read is told with the argument that gave it."""
+    given = [(f"--map {name}=", f"field_{name}", text) for name, text in plan.fields.items()]
+    given += [(f"--{name} ", name, text) for name, text in _members(plan).items()]
+    for argument, _, text in given:
+        try:
+            # The columns are asked for because a session on a server looks at expressions only then.
+            _ = frame.select(sql.expr(text)).columns
+        except (AnalysisException, ParseException) as error:
+            raise NotUnderstood(f"{argument}{text}: {shown(error)}") from error
+    return frame.select(*[sql.expr(text).alias(alias) for _, alias, text in given])
 
 
 _OTHERS: Final[Mapping[str, str]] = {"id": "string", "time": "timestamp"}

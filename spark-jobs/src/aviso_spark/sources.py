@@ -1,4 +1,4 @@
-"""What a batch reads: files of several formats, catalogue tables, and STAC items.
+"""Where rows come from: files of several formats, catalogue tables, and STAC items; read once, or followed.
 
 Whatever Spark has a reader for is taken by the name of its format. STAC is the one that is known here: an item
 collection, single items, or items by the line become one row for each item.
@@ -10,14 +10,17 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from pyspark.errors import ParseException
 from pyspark.sql import functions as sql
 
 from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.common.telling import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 STAC: Final = "stac"
 TABLE: Final = "table"
@@ -42,35 +45,53 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     format: str
     options: dict[str, str] = {}
+    # The columns as DDL; those that the reader finds where this is None.
+    columns: str | None = None
 
 
-def source_of(name: str, *, format_: str | None, options: Mapping[str, str]) -> Source:
+def source_of(
+    name: str, *, format_: str | None, options: Mapping[str, str], columns: str | None = None
+) -> Source:
     """Return the source of that name; its format is told by its suffix where nobody says it."""
     chosen = format_ or _BY_SUFFIX.get(PurePosixPath(name).suffix.lower())
     if chosen is None:
         raise NotUnderstood(f"what is in '{name}' cannot be told from its name: say it with --format")
-    return Source(name=name, format=chosen, options=dict(options))
+    return Source(name=name, format=chosen, options=dict(options), columns=columns)
 
 
-def read_source(session: SparkSession, source: Source, *, fields: Sequence[str] = ()) -> DataFrame:
+def read_source(
+    reader: DataFrameReader | DataStreamReader, source: Source, *, fields: Sequence[str] = ()
+) -> DataFrame:
     """Return the rows of a source. Of STAC items, properties that are called like one of the fields become columns."""
+    if source.columns is not None:
+        reader = _with_columns(reader, source.columns)
     match source.format:
         case "table":
-            return session.read.options(**source.options).table(source.name)
+            return reader.options(**source.options).table(source.name)
         case "stac":
-            return stac_items(_read_stac(session, source), fields=fields)
+            return stac_items(_read_stac(reader, source), fields=fields)
         case "csv":
-            return session.read.options(header="true", **source.options).csv(source.name)
+            return reader.options(**{"header": "true", **source.options}).csv(source.name)
         case other:
-            return session.read.format(other).options(**source.options).load(source.name)
+            # What has no name is told by its options alone, as the topics of Kafka are.
+            return reader.format(other).options(**source.options).load(source.name or None)
 
 
-def _read_stac(session: SparkSession, source: Source) -> DataFrame:
+def _with_columns(
+    reader: DataFrameReader | DataStreamReader, columns: str
+) -> DataFrameReader | DataStreamReader:
+    try:
+        return reader.schema(columns)
+    except ParseException as error:
+        raise NotUnderstood(f"--columns '{columns}': {shown(error)}") from error
+
+
+def _read_stac(reader: DataFrameReader | DataStreamReader, source: Source) -> DataFrame:
     whole = PurePosixPath(source.name).suffix.lower() not in _BY_THE_LINE
     options = {"multiLine": str(whole).lower(), "mode": "FAILFAST", **source.options}
     # As texts, because items of one collection differ in shape, and Spark would find one type for all of them.
     shape = f"type string, features array<struct<{_ITEM.replace(' string', ':string')}>>, {_ITEM}"
-    return session.read.options(**options).schema(shape).json(source.name)
+    return reader.options(**options).schema(shape).json(source.name)
 
 
 def stac_items(documents: DataFrame, *, fields: Sequence[str]) -> DataFrame:

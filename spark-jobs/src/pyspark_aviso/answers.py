@@ -5,7 +5,7 @@ An answer without an ending was cut off: what came of it is good, and the rest i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,17 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     failed: int = 0
     max_allowed: int | None = None
+
+
+_decode_ending: Final = msgspec.json.Decoder(Ending).decode
+
+
+def read_ending(text: bytes) -> Ending:
+    """Return what stands behind the last row."""
+    try:
+        return _decode_ending(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotUnderstood(f"the end of the answer is none: {error}") from error
 
 
 Part: TypeAlias = Rows | Ending

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
-from pyspark_aviso.answers import CutOff, Ending, NotUnderstood, Rows
+from pyspark_aviso.answers import CutOff, NotUnderstood, Rows, read_ending
+from pyspark_aviso.schema import EVENT_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,6 @@ ACCEPT: Final = "application/vnd.apache.arrow.stream"
 # The first bytes of every stream: the mark of a message.
 MARK: Final = b"\xff\xff\xff\xff"
 _ENDING: Final = b"aviso"
-
-_decode_ending: Final = msgspec.json.Decoder(Ending).decode
 
 
 class _Pieces:
@@ -63,14 +61,15 @@ def read_arrow(pieces: Iterator[bytes]) -> Iterator[Part]:
         yield from _read(pieces)
     except (pa.ArrowInvalid, OSError) as error:
         # What the library says of a stream that stops in the middle of a message, before its length or behind it.
-        raise CutOff(f"the answer was cut off: {error}") from error
+        raise CutOff(f"the answer was cut off or damaged: {error}") from error
 
 
 def _read(pieces: Iterator[bytes]) -> Iterator[Part]:
     reader = pa.ipc.open_stream(pa.PythonFile(_Pieces(pieces), mode="r"))
+    missing = EVENT_COLUMNS.keys() - set(reader.schema.names)
+    if missing:
+        raise NotUnderstood(f"the record batches of the answer have no {', '.join(sorted(missing))}")
     sequence_at = reader.schema.get_field_index("sequence")
-    if sequence_at < 0:
-        raise NotUnderstood(f"record batches without a sequence: {reader.schema.names}")
     while True:
         try:
             batch, metadata = reader.read_next_batch_with_custom_metadata()
@@ -79,4 +78,4 @@ def _read(pieces: Iterator[bytes]) -> Iterator[Part]:
         if batch.num_rows:
             yield Rows(batch, batch.column(sequence_at)[-1].as_py())
         if metadata is not None and _ENDING in metadata:
-            yield _decode_ending(metadata[_ENDING])
+            yield read_ending(metadata[_ENDING])

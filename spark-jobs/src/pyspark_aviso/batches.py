@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bisect
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
@@ -18,18 +19,23 @@ class Body(NamedTuple):
     records: int
 
 
-def cut_lines(lines: Iterable[bytes], *, most_bytes: int, most_records: int) -> Iterator[Body]:
+def cut_lines(lines: Sequence[bytes], *, most_bytes: int, most_records: int) -> Iterator[Body]:
     """Yield lines as bodies. A line that is larger than a body may be is a body alone: the service judges it."""
-    held: list[bytes] = []
-    size = 0
-    for line in lines:
-        if held and (len(held) >= most_records or size + len(line) > most_bytes):
-            yield Body(b"".join(held), len(held))
-            held, size = [], 0
-        held.append(line)
-        size += len(line)
-    if held:
-        yield Body(b"".join(held), len(held))
+    offsets = [0, *accumulate(map(len, lines))]
+    for row, end in _cuts(offsets, most_bytes=most_bytes, most_records=most_records):
+        yield Body(b"".join(lines[row:end]), end - row)
+
+
+def _cuts(offsets: Sequence[int], *, most_bytes: int, most_records: int) -> Iterator[tuple[int, int]]:
+    """Yield which rows are a body, of where each row begins and the last one ends."""
+    row, rows = 0, len(offsets) - 1
+    while row < rows:
+        latest = min(row + most_records, rows)
+        # The last row whose end is within the bytes; at least one row goes.
+        end = bisect.bisect_right(offsets, offsets[row] + most_bytes, row + 1, latest + 1) - 1
+        end = max(end, row + 1)
+        yield row, end
+        row = end
 
 
 def cut_column(column: pa.StringArray, *, most_bytes: int, most_records: int) -> Iterator[Body]:
@@ -46,11 +52,5 @@ def cut_column(column: pa.StringArray, *, most_bytes: int, most_records: int) ->
         column.offset : column.offset + len(column) + 1
     ]
     whole = memoryview(data if data is not None else b"")
-    row = 0
-    while row < len(column):
-        latest = min(row + most_records, len(column))
-        # The last row whose end is within the bytes; at least one row goes.
-        end = bisect.bisect_right(offsets, offsets[row] + most_bytes, row + 1, latest + 1) - 1
-        end = max(end, row + 1)
+    for row, end in _cuts(offsets, most_bytes=most_bytes, most_records=most_records):
         yield Body(bytes(whole[offsets[row] : offsets[end]]), end - row)
-        row = end

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from hashlib import _Hash as Hash
 
 ID_LENGTH: Final = 32
 """The hexadecimal digits of an id."""
 
-_encode: Final = msgspec.json.Encoder().encode
+# Spark writes decimals as numbers.
+_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 _ESCAPE: Final = re.compile(rb"\\(u00[01][0-9a-f]|.)")
 
 
@@ -33,26 +35,42 @@ def record_id(scope: str, event_type: str, identifier: Mapping[str, str], payloa
     Two records of one scope that say the same have one id, and become one notification. JSON that is spelt differently
     is another payload: a sender that wants otherwise gives records ids of its own.
     """
-    return id_maker(scope, event_type)(canonical_json(dict(sorted(identifier.items()))), payload)
+    written = canonical_json(dict(sorted(identifier.items())))
+    return record_ids(scope, [event_type], [written], [payload])[0]
 
 
-def id_maker(scope: str, event_type: str) -> Callable[[bytes, bytes], str]:
-    """Return what makes ids of one scope and event type, from identifiers as they are written and payloads."""
-    begun = hashlib.sha256()
-    for part in (scope.encode(), event_type.encode()):
-        begun.update(b"%d:%b" % (len(part), part))
-
-    def make(identifier: bytes, payload: bytes) -> str:
-        digest = begun.copy()
+def record_ids(
+    scope: str, event_types: Sequence[str], identifiers: Sequence[bytes], payloads: Sequence[bytes]
+) -> list[str]:
+    """Return the ids of many records, whose identifiers and payloads are JSON as it is posted."""
+    # What the records of a type have in common is hashed once, and copying that is cheaper than a new hash.
+    begun = {event_type: _begun(scope, event_type) for event_type in set(event_types)}
+    ids = []
+    for event_type, identifier, payload in zip(event_types, identifiers, payloads, strict=True):
+        digest = begun[event_type].copy()
         digest.update(b"%d:%b%d:%b" % (len(identifier), identifier, len(payload), payload))
-        return digest.hexdigest()[:ID_LENGTH]
+        ids.append(digest.hexdigest()[:ID_LENGTH])
+    return ids
 
-    return make
+
+def _begun(scope: str, event_type: str) -> Hash:
+    digest = hashlib.sha256()
+    for part in (scope.encode(), event_type.encode()):
+        digest.update(b"%d:%b" % (len(part), part))
+    return digest
 
 
 def canonical_json(value: object) -> bytes:
     """Return JSON as Spark spells it: compact, only what must be is escaped, control characters with capital digits."""
-    data = _encode(value)
+    return _spelt(_encode(value))
+
+
+def canonical_jsons(values: Iterable[object]) -> list[bytes]:
+    """Return the JSON of many values."""
+    return list(map(_spelt, map(_encode, values)))
+
+
+def _spelt(data: bytes) -> bytes:
     return _ESCAPE.sub(_capital, data) if b"\\u00" in data else data
 
 

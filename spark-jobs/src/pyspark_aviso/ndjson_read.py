@@ -12,14 +12,14 @@ import msgspec
 import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 from pyarrow import compute
 
-from pyspark_aviso.answers import Ending, NotUnderstood, Rows
+from pyspark_aviso.answers import NotUnderstood, Rows, read_ending
 from pyspark_aviso.schema import VALUE_COLUMN, event_arrow_schema
 from pyspark_aviso.wkb import PLACES, RING, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark_aviso.answers import Part
+    from pyspark_aviso.answers import Ending, Part
 
 ACCEPT: Final = "application/x-ndjson"
 _AT_ONCE_BYTES: Final = 512 * 1024
@@ -43,21 +43,23 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 
 _decode_events: Final = msgspec.json.Decoder(_Event).decode_lines
-_decode_event: Final = msgspec.json.Decoder(_Event).decode
-_decode_ending: Final = msgspec.json.Decoder(Ending).decode
 
 
 def read_ndjson(pieces: Iterator[bytes], event_type: str) -> Iterator[Part]:
     """Yield the events of an answer as rows, and its ending if it has one."""
     for lines, ending in _blocks(pieces):
         if lines:
-            try:
-                events = _decode_events(lines)
-            except msgspec.DecodeError as error:
-                raise NotUnderstood(f"a line is no event: {error}") from error
+            events = _events(lines)
             yield Rows(batch_of(event_type, events), events[-1].sequence)
         if ending is not None:
             yield ending
+
+
+def _events(lines: bytes) -> list[_Event]:
+    try:
+        return _decode_events(lines)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NotUnderstood(f"a line of the answer is no event: {error}") from error
 
 
 def read_raw(pieces: Iterator[bytes]) -> Iterator[Part]:
@@ -67,8 +69,8 @@ def read_raw(pieces: Iterator[bytes]) -> Iterator[Part]:
         if lines:
             whole = pa.array([lines[:-1]], pa.large_binary()).cast(pa.large_string())
             column = compute.split_pattern(whole, "\n").flatten().cast(pa.string())
-            last = _decode_event(lines[lines.rfind(b"\n", 0, -1) + 1 :]).sequence
-            yield Rows(pa.record_batch([column], schema=schema), last)
+            (last,) = _events(lines[lines.rfind(b"\n", 0, -1) + 1 :])
+            yield Rows(pa.record_batch([column], schema=schema), last.sequence)
         if ending is not None:
             yield ending
 
@@ -94,7 +96,7 @@ def _without_ending(lines: bytes) -> tuple[bytes, Ending | None]:
     start = lines.rfind(b"\n", 0, -1) + 1
     if not lines.startswith(_ENDING, start):
         return lines, None
-    return lines[:start], _decode_ending(lines[start:])
+    return lines[:start], read_ending(lines[start:])
 
 
 def batch_of(event_type: str, events: Sequence[_Event]) -> pa.RecordBatch:

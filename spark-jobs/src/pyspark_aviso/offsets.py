@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from pyspark_aviso.ranges import HistoryRemoved, Range, split
+from pyspark_aviso.ranges import HistoryRemoved, Range, split_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -118,6 +118,7 @@ def between(
         first = read.sequence + 1 if follows else now.first
         if first < now.first:
             on_loss(HistoryRemoved(name, wanted=first, first_held=now.first))
-        whole = Range(event_type=name, epoch=now.epoch, first=max(first, now.first), last=through.sequence)
-        ranges += split(whole, rows_per_partition)
-    return ranges
+        ranges.append(
+            Range(event_type=name, epoch=now.epoch, first=max(first, now.first), last=through.sequence)
+        )
+    return split_all(ranges, rows_per_partition)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["write", "read", "stream"]
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 PositiveSeconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+Format: TypeAlias = Literal["auto", "arrow", "ndjson", "raw"]
+PayloadForm: TypeAlias = Literal["text", "variant"]
+GeometryForm: TypeAlias = Literal["wkb", "geography", "geojson"]
 
 MOST_BYTES: Final = 1024 * 1024
 MOST_RECORDS: Final = 1000
@@ -56,39 +59,49 @@ class WriteOptions(_Options, frozen=True, kw_only=True):
     checkpoint_location: str | None = None
 
 
-class ReadOptions(_Options, frozen=True, kw_only=True):
-    """Which events are read, once: a range by sequences or by times, its end not later than the head at the start."""
+class Forms(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """In which form events are read: what their columns are depends on it alone."""
 
-    # Names, separated by commas; nothing is all that the caller may read.
+    format: Format = "auto"
+    payload_as: PayloadForm = "text"
+    geometry_as: GeometryForm = "wkb"
+
+
+class _ReadingOptions(_Options, frozen=True, kw_only=True):
+    format: Format = "auto"
+    # A column payload of JSON text or of VARIANT, and a column geometry of WKB, GEOGRAPHY or GeoJSON text.
+    payload_as: PayloadForm = "text"
+    geometry_as: GeometryForm = "wkb"
+    # Names, separated by commas; nothing is all that the caller may read: of a stream also those that appear later.
     event_types: str = ""
     # Constraints on identifier fields, as JSON, as in a watch or replay request.
     filter: str | None = None
+    rows_per_partition: Positive = 100_000
+    # Whether a range of which some is held no more is an error, or read as far as it is held.
+    fail_on_data_loss: bool = True
+
+
+class ReadOptions(_ReadingOptions, frozen=True, kw_only=True):
+    """Which events are read, once: a range by sequences or by times, its end not later than the head at the start."""
+
     # Both ends belong to what is read; 1 is the first that there ever was.
     from_sequence: Positive | None = None
     to_sequence: Positive | None = None
     # Dates, of which the end does not belong to what is read: windows that follow each other have nothing in common.
     from_time: str | None = None
     to_time: str | None = None
-    rows_per_partition: Positive = 100_000
-    # Whether a range of which some is held no more is an error, or read as far as it is held.
-    fail_on_data_loss: bool = True
-    format: Literal["auto", "arrow", "ndjson", "raw"] = "auto"
+    # Whether comparisons of a query narrow what is read; Spark refuses that unless it was told to push filters.
+    push_down: bool = False
 
 
-class StreamReadOptions(_Options, frozen=True, kw_only=True):
+class StreamReadOptions(_ReadingOptions, frozen=True, kw_only=True):
     """Which events a stream reads, and from where on."""
 
-    # Names, separated by commas; nothing is all that the caller may read, and those that appear later.
-    event_types: str = ""
-    filter: str | None = None
     # "earliest", "latest", a date, or JSON with one of these or a first sequence for each event type.
     starting_offsets: str = "latest"
     max_notifications_per_trigger: Positive | None = None
-    fail_on_data_loss: bool = True
-    rows_per_partition: Positive = 100_000
     # How long a look for news waits for some before it says that there are none.
     wait_seconds: PositiveSeconds = 10.0
-    format: Literal["auto", "arrow", "ndjson", "raw"] = "auto"
 
 
 Options: TypeAlias = WriteOptions | ReadOptions | StreamReadOptions
@@ -133,7 +146,17 @@ def read_options(given: Mapping[str, str], kind: Kind) -> Options:
     return options
 
 
-def _names(shape: type[Options]) -> list[str]:
+def read_forms(given: Mapping[str, str]) -> Forms:
+    """Return what the columns of a read depend on; all other options are looked at when something is read."""
+    names = {name.lower(): name for name in _names(Forms)}
+    known = {names[key.lower()]: value for key, value in given.items() if key.lower() in names}
+    try:
+        return msgspec.convert(known, Forms, strict=False)
+    except msgspec.ValidationError as error:
+        raise OptionError(_told(error)) from error
+
+
+def _names(shape: type[Options | Forms]) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(shape)]
 
 

@@ -6,8 +6,9 @@ together may be stored in any order; with one at a time a partition keeps the or
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from pyspark_aviso.transport import TransportError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from pyspark_aviso.batches import Body
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark_aviso.transport import Client, Result
 
 MOST_SAMPLES: Final = 10
+_status: Final = attrgetter("status")
 
 
 class RowsRejected(Exception):
@@ -29,10 +32,11 @@ class RowsRejected(Exception):
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
-    """Why one row was refused."""
+    """Why one row was refused. It is found by its id, or where it never got one, by the JSON of its identifier."""
 
-    event_type: str | None
-    id: str | None
+    event_type: str | None = None
+    id: str | None = None
+    identifier: str | None = None
     field: str | None
     message: str | None
 
@@ -94,38 +98,44 @@ class Posting:
     def refuse(self, fault: RowFault) -> None:
         """Count a row that cannot be sent."""
         self.tally.rows += 1
-        self._reject(Rejection(event_type=None, id=None, field=fault.field, message=str(fault)))
+        self._reject(Rejection(identifier=fault.identifier, field=fault.field, message=str(fault)))
 
     def _take(self) -> None:
-        for result in self._sent.popleft().result():
-            self.tally.rows += 1
-            match result.status:
-                case "accepted":
-                    self.tally.accepted += 1
-                case "duplicate":
-                    self.tally.duplicate += 1
-                case "rejected":
-                    self._reject(
-                        Rejection(
-                            event_type=result.event_type,
-                            id=result.id,
-                            field=result.field,
-                            message=result.message,
-                        )
+        results = self._sent.popleft().result()
+        counts = Counter(map(_status, results))
+        self.tally.rows += len(results)
+        self.tally.accepted += counts["accepted"]
+        self.tally.duplicate += counts["duplicate"]
+        if counts["rejected"] or counts["failed"]:
+            self._refuse_all(results)
+
+    def _refuse_all(self, results: Sequence[Result]) -> None:
+        for result in results:
+            if result.status == "rejected":
+                self._reject(
+                    Rejection(
+                        event_type=result.event_type, id=result.id, field=result.field, message=result.message
                     )
-                case "failed":
-                    raise TransportError(
-                        f"the service could not store a record within option 'deadlineSeconds' "
-                        f"({self._client.deadline_seconds:g} s): {result.message} ({result.code})"
-                    )
+                )
+            elif result.status == "failed":
+                raise TransportError(
+                    f"the service could not store a record within option 'deadlineSeconds' "
+                    f"({self._client.deadline_seconds:g} s): {result.message} ({result.code})"
+                )
 
     def _reject(self, rejection: Rejection) -> None:
         self.tally.rejected += 1
         if self._on_reject == "fail":
-            where = f"field '{rejection.field}'" if rejection.field else "the row"
+            where = f"field '{rejection.field}' of a row" if rejection.field else "a row"
             raise RowsRejected(
-                f"{where} of a row with id {rejection.id} is refused: {rejection.message}. Mend the rows, or set "
-                "option 'onReject' to 'count' to go on without such rows; notify() keeps them in a table"
+                f"{where}{_named(rejection)} is refused: {rejection.message}. Mend the rows, or set option 'onReject' "
+                "to 'count' to go on without such rows; notify() keeps them in a table"
             )
         if len(self.tally.rejections) < MOST_SAMPLES:
             self.tally.rejections.append(rejection)
+
+
+def _named(rejection: Rejection) -> str:
+    if rejection.id is not None:
+        return f" with id {rejection.id}"
+    return "" if rejection.identifier is None else f" with the identifier {rejection.identifier}"

@@ -6,14 +6,18 @@ twice gives the same rows. Sequences have holes, so the rows of a range are at m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark_aviso.positions import Held
+
+
+# The driver of a query keeps them all, and a task takes longer to start than thousands of rows to read.
+MOST_PARTITIONS: Final = 10_000
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,18 +58,14 @@ def plan(
     wanted: Mapping[str, Bounds],
     held: Mapping[str, Held | None],
     *,
-    rows_per_partition: int,
     fail_on_data_loss: bool = True,
 ) -> list[Range]:
-    """Return the ranges that together are everything asked for and held, each sequence in exactly one of them."""
-    ranges: list[Range] = []
-    for event_type, bounds in wanted.items():
-        now = held[event_type]
-        if now is None:
-            continue
-        whole = _whole(event_type, bounds, now, fail_on_data_loss=fail_on_data_loss)
-        ranges += split(whole, rows_per_partition)
-    return ranges
+    """Return the ranges that together are everything asked for and held, one of each event type."""
+    return [
+        _whole(event_type, bounds, now, fail_on_data_loss=fail_on_data_loss)
+        for event_type, bounds in wanted.items()
+        if (now := held[event_type]) is not None
+    ]
 
 
 def _whole(event_type: str, bounds: Bounds, held: Held, *, fail_on_data_loss: bool) -> Range:
@@ -75,6 +75,22 @@ def _whole(event_type: str, bounds: Bounds, held: Held, *, fail_on_data_loss: bo
     if first < held.first and first <= last and fail_on_data_loss:
         raise HistoryRemoved(event_type, wanted=first, first_held=held.first)
     return Range(event_type=event_type, epoch=held.epoch, first=max(first, held.first), last=last)
+
+
+def narrowed(whole: Range, first: int | None, last: int | None) -> Range:
+    """Return what of a range lies between two sequences, of which either may be missing."""
+    return msgspec.structs.replace(
+        whole,
+        first=whole.first if first is None else max(whole.first, first),
+        last=whole.last if last is None else min(whole.last, last),
+    )
+
+
+def split_all(ranges: Sequence[Range], rows_per_partition: int) -> list[Range]:
+    """Return ranges in parts of no more than so many sequences, or of more where there would be too many parts."""
+    total = sum(max(0, one.size) for one in ranges)
+    size = max(rows_per_partition, -(-total // MOST_PARTITIONS))
+    return [part for one in ranges for part in split(one, size)]
 
 
 def split(whole: Range, rows_per_partition: int) -> Iterator[Range]:

@@ -12,20 +12,24 @@ import msgspec
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from pyspark_aviso.columns import arrow_schema, check_columns, project
+from pyspark_aviso.everything import Filters
 from pyspark_aviso.options import OptionError
 from pyspark_aviso.positions import instant_of, read_positions, seek
-from pyspark_aviso.ranges import Bounds, HistoryRemoved, Range, plan
-from pyspark_aviso.replay import Selection, read_range
+from pyspark_aviso.ranges import Bounds, HistoryRemoved, narrowed, plan, split_all
+from pyspark_aviso.replay import Portion, Reading, read_portion
 from pyspark_aviso.transport import client_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
+    from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
+    from pyspark_aviso.narrowing import Narrowing
     from pyspark_aviso.options import ReadOptions, StreamReadOptions
     from pyspark_aviso.positions import Held
+    from pyspark_aviso.ranges import Range
     from pyspark_aviso.transport import Client
 
 
@@ -33,23 +37,44 @@ class EventReader(DataSourceReader):
     """Reads events that are held, once."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        check_columns(schema, options.format)
+        check_columns(schema, options)
         check_span(options)
         self._options = options
         self._schema = schema
-        self._selection = selection_of(options)
+        self._filter = read_filter(options.filter)
+        self._narrowing: Narrowing | None = None
 
     def partitions(self) -> list[InputPartition]:
-        """Return the ranges to read; for nothing Spark makes up a partition of its own."""
+        """Return the portions to read; for nothing Spark makes up a partition of its own."""
         client = connect(self._options)
         try:
-            return [InputPartition(one) for one in plan_read(client, self._options)]
+            ranges = plan_read(client, self._options, self._narrowing)
+            return partitions_of(client, ranges, Filters(self._filter))
         finally:
             client.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the events of one partition."""
-        yield from read_partition(self._options, self._selection, self._schema, partition)
+        yield from read_partition(self._options, self._schema, partition)
+
+
+class NarrowedReader(EventReader):
+    """Reads less where a query's comparisons say that no more is wanted.
+
+    Spark refuses a reader with this method unless `spark.sql.python.filterPushdown.enabled` is set, so there are two.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (Spark's name)
+        """Take note of what is compared, and leave all of it to Spark as well: what is read here may be too much."""
+        from pyspark_aviso.narrowing import narrowing_of
+
+        self._narrowing = narrowing_of(filters)
+        return filters
+
+
+def reader_of(options: ReadOptions, schema: StructType) -> EventReader:
+    """Return the reader that these options ask for."""
+    return (NarrowedReader if options.push_down else EventReader)(options, schema)
 
 
 def connect(options: ReadOptions | StreamReadOptions) -> Client:
@@ -63,27 +88,33 @@ def connect(options: ReadOptions | StreamReadOptions) -> Client:
 
 
 def read_partition(
-    options: ReadOptions | StreamReadOptions,
-    selection: Selection,
-    schema: StructType,
-    partition: InputPartition,
+    options: ReadOptions | StreamReadOptions, schema: StructType, partition: InputPartition
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of one partition in the columns of the schema."""
     if partition.value is None:
         return
-    assert isinstance(partition.value, Range), "a partition that was planned here"
+    assert isinstance(partition.value, Portion), "a partition that was planned here"
     wanted = arrow_schema(schema)
     client = connect(options)
     try:
-        for batch in read_range(client, partition.value, selection):
+        for batch in read_portion(client, partition.value, reading_of(options)):
             yield project(batch, wanted)
     finally:
         client.close()
 
 
-def selection_of(options: ReadOptions | StreamReadOptions) -> Selection:
-    """Return what is read of each range."""
-    return Selection(read_filter(options.filter), options.format, options.fail_on_data_loss)
+def partitions_of(client: Client, ranges: list[Range], filters: Filters) -> list[InputPartition]:
+    """Return what tasks read of these ranges."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for one in ranges:
+        if one.event_type not in chosen:
+            chosen[one.event_type] = filters.of(client, one.event_type)
+    return [InputPartition(Portion(range=one, identifier=chosen[one.event_type])) for one in ranges]
+
+
+def reading_of(options: ReadOptions | StreamReadOptions) -> Reading:
+    """Return how ranges are read."""
+    return Reading(options.format, options.fail_on_data_loss)
 
 
 def read_filter(text: str | None) -> Mapping[str, Any]:
@@ -131,16 +162,17 @@ def check_date(text: str, option: str) -> None:
         ) from error
 
 
-def plan_read(client: Client, options: ReadOptions) -> list[Range]:
+def plan_read(client: Client, options: ReadOptions, narrowing: Narrowing | None = None) -> list[Range]:
     """Ask what is held, and return the ranges that are everything asked for."""
     held = read_positions(client, read_names(options.event_types))
-    wanted = {name: _bounds(client, name, options, held[name]) for name in held if held[name] is not None}
-    return plan(
-        wanted,
-        held,
-        rows_per_partition=options.rows_per_partition,
-        fail_on_data_loss=options.fail_on_data_loss,
-    )
+    names = [name for name, now in held.items() if now is not None]
+    if narrowing is not None:
+        names = list(filter(narrowing.has_event_type, names))
+    wanted = {name: _bounds(client, name, options, held[name]) for name in names}
+    whole = plan(wanted, held, fail_on_data_loss=options.fail_on_data_loss)
+    if narrowing is not None:
+        whole = [narrowed(one, *narrowing.sequences(client, one.event_type)) for one in whole]
+    return split_all(whole, options.rows_per_partition)
 
 
 def _bounds(client: Client, name: str, options: ReadOptions, held: Held | None) -> Bounds:

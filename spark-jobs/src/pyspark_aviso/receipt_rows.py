@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark_aviso.batches import cut_lines
 from pyspark_aviso.encode import Encoder
 from pyspark_aviso.transport import Client, TransportError, client_of
+from pyspark_aviso.writer import current_task, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
-    from pyspark_aviso.encode import Line
+    from pyspark_aviso.encode import Lines
     from pyspark_aviso.options import WriteOptions
     from pyspark_aviso.transport import Result
 
@@ -63,21 +64,21 @@ def posting(
             compression=options.compression,
             connections=options.in_flight,
         )
-        encoder = encoder_of(sent, options)
+        encoder = encoder_of(sent, options, scope=scope_of(options, current_task()))
         with closing(client), ThreadPoolExecutor(options.in_flight, thread_name_prefix="posting") as pool:
             for batch in batches:
-                lines = list(encoder.encode(batch.select(list(sent))))
+                lines = encoder.encode(batch.select(list(sent)))
                 yield with_receipts(batch, receipts_of(batch, lines, _poster(pool, client, options)))
 
     return post_all
 
 
-def encoder_of(sent: Sequence[str], options: WriteOptions) -> Encoder:
+def encoder_of(sent: Sequence[str], options: WriteOptions, *, scope: str) -> Encoder:
     """Return what makes lines of these columns, or refuse them."""
     return Encoder(
         sent,
         event_type=options.event_type,
-        scope=options.id_scope or "",
+        scope=scope,
         geometry_field=options.geometry_field,
     )
 
@@ -106,31 +107,35 @@ def _poster(
 
 
 def receipts_of(
-    batch: pa.RecordBatch, lines: Sequence[Line], post: Callable[[list[bytes]], list[Result]]
+    batch: pa.RecordBatch, lines: Lines, post: Callable[[list[bytes]], list[Result]]
 ) -> list[Receipt]:
     """Post what can be posted of a batch, and return the receipts of all its rows."""
     refused = _column(batch, REFUSED_COLUMN)
     own_ids = _column(batch, "id")
     receipts: list[Receipt | None] = []
-    for line, reason, own_id in zip(lines, refused, own_ids, strict=True):
-        identity = line.id or own_id
+    to_post: list[bytes] = []
+    for row, (line, made_id, own_id, reason) in enumerate(
+        zip(lines.data, lines.ids, own_ids, refused, strict=True)
+    ):
+        identity = made_id or own_id
         if reason is not None:
             receipts.append(Receipt(identity, "rejected", field=reason["field"], error=reason["error"]))
-        elif line.fault is not None:
-            receipts.append(Receipt(identity, "rejected", field=line.fault.field, error=str(line.fault)))
+        elif line is None:
+            fault = lines.faults[row]
+            receipts.append(Receipt(identity, "rejected", field=fault.field, error=str(fault)))
         else:
             receipts.append(None)
-    posted = [line for line, receipt in zip(lines, receipts, strict=True) if receipt is None]
-    results = iter(post([line.data for line in posted]) if posted else ())
+            to_post.append(line)
+    results = iter(post(to_post) if to_post else ())
     return [
-        _receipt(line, next(results)) if receipt is None else receipt
-        for line, receipt in zip(lines, receipts, strict=True)
+        _receipt(made_id, next(results)) if receipt is None else receipt
+        for made_id, receipt in zip(lines.ids, receipts, strict=True)
     ]
 
 
-def _receipt(line: Line, result: Result) -> Receipt:
+def _receipt(identity: str | None, result: Result) -> Receipt:
     return Receipt(
-        line.id,
+        identity,
         result.status,
         result.sequence,
         field=result.field,

@@ -73,18 +73,15 @@ def notify(df: DataFrame, **options: str | float) -> Receipts:
     """Post the rows of a frame, with a receipt for each; options are those of the data source, as `url=…`.
 
     Posted are the columns that the sink takes (`identifier`, `payload` and so on); all others are only carried into the
-    receipts. Rows of a column `refused` that is not null are not posted.
+    receipts. Rows of a column `refused` that is not null are not posted. Without `idScope` ids of a stream's rows are
+    made within its query and batch, as those of the sink are: a batch that is done again repeats nothing.
     """
     chosen = read_options({name: _text(value) for name, value in options.items()}, "write")
     if chosen.report is not None or chosen.on_reject != "fail":
         raise OptionError("options 'report' and 'onReject' belong to the sink: here every row has a receipt")
     sent = [name for name in df.columns if name in WRITE_COLUMNS]
-    if df.isStreaming and chosen.id_scope is None and "id" not in sent:
-        raise OptionError(
-            "a stream's rows need ids: a column 'id', or option 'idScope', within which saying the same is repeating it"
-        )
     # Refused before anything runs, rather than in a task.
-    encoder_of(sent, chosen)
+    encoder_of(sent, chosen, scope="")
     return Receipts(df.mapInArrow(posting(chosen, sent), receipts_schema(df.schema)))
 
 

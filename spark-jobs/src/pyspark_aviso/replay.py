@@ -7,14 +7,14 @@ service has said so and the log is still the one that was planned for: too few r
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from pyspark_aviso.answers import CutOff, Ending, NotUnderstood, Rows, check_ended
 from pyspark_aviso.offsets import LogReplaced, Mark
 from pyspark_aviso.positions import read_position
-from pyspark_aviso.ranges import HistoryRemoved
+from pyspark_aviso.ranges import HistoryRemoved, Range
 from pyspark_aviso.retrying import Attempts
 from pyspark_aviso.transport import Refused, TransportError
 
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
     from pyspark_aviso.answers import Part
+    from pyspark_aviso.options import Format
     from pyspark_aviso.positions import Held
-    from pyspark_aviso.ranges import Range
     from pyspark_aviso.transport import Client
 
 PATH: Final = "/api/v1/replay"
 _GONE: Final = 410
-
-Format: TypeAlias = Literal["auto", "arrow", "ndjson", "raw"]
 
 log = logging.getLogger("pyspark_aviso")
 
@@ -50,10 +48,16 @@ class NotHeldYet(Exception):
     """An answer ended before the range did: whoever gave it does not know yet of all that is stored."""
 
 
-class Selection(NamedTuple):
-    """What is read of a range, and how."""
+class Portion(msgspec.Struct, frozen=True, kw_only=True):
+    """What one task reads: a range, and what of it, as the service wants to be told."""
 
-    identifier: Mapping[str, Any]
+    range: Range
+    identifier: dict[str, Any] = {}
+
+
+class Reading(NamedTuple):
+    """How it is read."""
+
     form: Format
     fail_on_data_loss: bool
 
@@ -64,23 +68,24 @@ class Selection(NamedTuple):
         log.warning("going on without what is missing: %s", error)
 
 
-def read_range(client: Client, one: Range, selection: Selection) -> Iterator[pa.RecordBatch]:
-    """Yield the events of a range, each once and in order, and raise where they are not all."""
+def read_portion(client: Client, portion: Portion, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield the events of a portion, each once and in order, and raise where they are not all."""
+    one = portion.range
     first = one.first
     attempts = Attempts(client.deadline_seconds)
     while first <= one.last:
         begun = first
         try:
-            for part in _answer(client, one, first, selection):
+            for part in _answer(client, portion, first, reading.form):
                 if isinstance(part, Rows):
                     first = part.last + 1
                     yield part.batch
                 else:
-                    first = _behind(part, one, selection)
+                    first = _behind(part, one, reading)
         except (_Removed, CutOff, NotHeldYet) as cut:
             held = check_same_log(client, one)
             if held.first > first:
-                selection.on_loss(HistoryRemoved(one.event_type, wanted=first, first_held=held.first))
+                reading.on_loss(HistoryRemoved(one.event_type, wanted=first, first_held=held.first))
                 first = held.first
             if first > begun:
                 attempts = Attempts(client.deadline_seconds)
@@ -96,23 +101,28 @@ class _Removed(Exception):
     """The service says that the beginning of what is asked for is not held."""
 
 
-def _answer(client: Client, one: Range, first: int, selection: Selection) -> Iterator[Part]:
+def _answer(client: Client, portion: Portion, first: int, form: Format) -> Iterator[Part]:
     """Yield the parts of one answer, of which the last is its ending."""
+    one = portion.range
     body = {
         "event_type": one.event_type,
-        "identifier": selection.identifier,
+        "identifier": portion.identifier,
         "from_id": str(first),
         "to_id": str(one.last),
     }
-    pieces = client.stream(PATH, msgspec.json.encode(body), _ACCEPTED[selection.form])
+    pieces = client.stream(PATH, msgspec.json.encode(body), _ACCEPTED[form])
     try:
         begin = next(pieces, b"")
     except Refused as refusal:
         if refusal.status == _GONE:
             raise _Removed(str(refusal)) from refusal
         raise
+    rest = _following(begin, pieces)
     try:
-        yield from check_ended(_decode(begin, _following(begin, pieces), one, selection.form))
+        yield from check_ended(_decode(begin, rest, one, form))
+        # An answer that is read to the end of its last byte leaves a connection for the next request.
+        for _ in rest:
+            pass
     finally:
         pieces.close()
 
@@ -154,10 +164,10 @@ def _decode(begin: bytes, pieces: Iterator[bytes], one: Range, form: Format) -> 
     )
 
 
-def _behind(ending: Ending, one: Range, selection: Selection) -> int:
+def _behind(ending: Ending, one: Range, reading: Reading) -> int:
     """Return from where to go on behind a whole answer."""
     if ending.failed:
-        selection.on_loss(EventsNotShown(one, ending.failed))
+        reading.on_loss(EventsNotShown(one, ending.failed))
     if ending.complete and ending.last < one.last:
         raise NotHeldYet(f"the answer ends with {ending.last}")
     return ending.last + 1

@@ -45,18 +45,14 @@ class Point(NamedTuple):
     made_at: float
     planned_at: float
 
-    def age_seconds(self, *, now: float, attempt: int) -> float:
-        """Return how long ago something of it may have been posted first; 0 where this is the first time."""
-        if attempt or self.planned_at - self.made_at > _PLANNED_WITHIN_SECONDS:
-            return now - self.made_at
-        return 0.0
+    def is_repeated(self, *, attempt: int) -> bool:
+        """Tell whether something of it may have been posted before this attempt."""
+        return attempt > 0 or self.planned_at - self.made_at > _PLANNED_WITHIN_SECONDS
 
 
-def require_known_ids(
-    client: Client, point: Point, event_types: Iterable[str], *, now: float, attempt: int
-) -> None:
-    """Refuse to go on from a point that is older than the duplicate window of one of the event types."""
-    age = point.age_seconds(now=now, attempt=attempt)
+def require_known_ids(client: Client, point: Point, event_types: Iterable[str], *, now: float) -> None:
+    """Refuse to repeat what was begun longer ago than the duplicate window of one of the event types."""
+    age = now - point.made_at
     if age < _LEAST_WINDOW_SECONDS:
         return
     for event_type in event_types:

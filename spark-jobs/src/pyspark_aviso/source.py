@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from pyspark_aviso.options import read_options
-from pyspark_aviso.schema import EVENT_DDL, RAW_DDL
+from pyspark_aviso.options import read_forms, read_options
+from pyspark_aviso.schema import RAW_DDL, event_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -29,13 +29,16 @@ class AvisoDataSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns of an event; a user's own schema may name fewer of them."""
-        return RAW_DDL if self.options.get("format") == "raw" else EVENT_DDL
+        forms = read_forms(self.options)
+        if forms.format == "raw":
+            return RAW_DDL
+        return event_ddl(payload_as=forms.payload_as, geometry_as=forms.geometry_as)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads a range of events."""
-        from pyspark_aviso.reader import EventReader
+        from pyspark_aviso.reader import reader_of
 
-        return EventReader(read_options(self.options, "read"), schema)
+        return reader_of(read_options(self.options, "read"), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
         """Return what follows event types."""

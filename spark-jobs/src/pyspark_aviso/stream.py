@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadMaxRows,
@@ -16,9 +16,17 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_aviso.columns import check_columns
+from pyspark_aviso.everything import Filters
 from pyspark_aviso.offsets import LogReplaced, Mark, admit, between, check_log, decode, encode
 from pyspark_aviso.positions import read_positions
-from pyspark_aviso.reader import connect, read_names, read_partition, selection_of
+from pyspark_aviso.reader import (
+    connect,
+    partitions_of,
+    read_filter,
+    read_names,
+    read_partition,
+    reading_of,
+)
 from pyspark_aviso.starting import begin, read_starting
 from pyspark_aviso.watching import HeadWatch
 
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
+    from pyspark.sql.datasource import InputPartition
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
@@ -38,11 +47,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows event types."""
 
     def __init__(self, options: StreamReadOptions, schema: StructType) -> None:
-        check_columns(schema, options.format)
+        check_columns(schema, options)
         self._options = options
         self._schema = schema
         self._names = read_names(options.event_types)
-        self._selection = selection_of(options)
+        self._filters = Filters(read_filter(options.filter))
         self._starting = read_starting(options.starting_offsets)
         self._client = connect(options)
         # Opened when it is needed, which is only in the process that plans.
@@ -55,6 +64,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return where a query without a checkpoint begins."""
+        for name in self._names:
+            # What cannot be read is told now, and not when its first event comes.
+            self._filters.of(self._client, name)
         return encode(begin(self._client, self._starting, self._now()))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
@@ -94,15 +106,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = between(
             decode(start),
             decode(end),
-            self._now(),
+            # What was withdrawn meanwhile is missing from it, and no reason not to read the others.
+            self._selected(read_positions(self._client)),
             rows_per_partition=self._options.rows_per_partition,
-            on_loss=self._selection.on_loss,
+            on_loss=reading_of(self._options).on_loss,
         )
-        return [InputPartition(one) for one in ranges]
+        return partitions_of(self._client, ranges, self._filters)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the events of one partition."""
-        yield from read_partition(self._options, self._selection, self._schema, partition)
+        yield from read_partition(self._options, self._schema, partition)
 
     def stop(self) -> None:
         """Let go of the service."""

@@ -22,7 +22,7 @@ from pyspark_aviso.credentials import Credentials
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
 NOTIFICATIONS: Final = "/api/v1/notifications"
 NDJSON: Final = "application/x-ndjson"
@@ -170,7 +170,9 @@ class Client:
     def get_header(self, path: str, name: str) -> str | None:
         """Return a header of what a path of the service answers."""
         attempts = Attempts(self._deadline_seconds)
-        with closing(self._begin("GET", path, None, {}, attempts, f"GET {path}")) as response:
+        with closing(
+            self._begin("GET", path, None, {}, attempts, f"GET {path}", timeout=_until_deadline)
+        ) as response:
             value: str | None = response.headers.get(name)
             return value
 
@@ -183,7 +185,8 @@ class Client:
         method = "GET" if body is None else "POST"
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
         what = f"{method} {path}"
-        response = self._begin(method, path, body, headers, Attempts(self._deadline_seconds), what)
+        attempts = Attempts(self._deadline_seconds)
+        response = self._begin(method, path, body, headers, attempts, what, timeout=_while_it_lives)
         with self._lock:
             self._streaming.add(response)
         try:
@@ -228,7 +231,9 @@ class Client:
         what = what or f"{method} {path}"
         while True:
             # An answer that breaks off is worth no more than none.
-            with closing(self._begin(method, path, body, headers, attempts, what)) as response:
+            with closing(
+                self._begin(method, path, body, headers, attempts, what, timeout=_until_deadline)
+            ) as response:
                 try:
                     data = response.read()
                 except urllib3.exceptions.HTTPError as error:
@@ -245,6 +250,8 @@ class Client:
         headers: dict[str, str],
         attempts: Attempts,
         what: str,
+        *,
+        timeout: Callable[[Attempts], urllib3.Timeout],
     ) -> urllib3.BaseHTTPResponse:
         """Return an answer of 200 of which the body is not read yet."""
         while True:
@@ -258,7 +265,7 @@ class Client:
                     retries=False,
                     redirect=False,
                     preload_content=False,
-                    timeout=_timeout(attempts),
+                    timeout=timeout(attempts),
                 )
             except urllib3.exceptions.HTTPError as error:
                 self._repeat(attempts, 0.0, what, _named(error), error)
@@ -360,7 +367,14 @@ def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _timeout(attempts: Attempts) -> urllib3.Timeout:
+def _until_deadline(attempts: Attempts) -> urllib3.Timeout:
+    """Return the patience with an answer that is wanted whole: a record must not be on its way for longer."""
+    left = max(attempts.seconds_left, 0.001)
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, left), read=min(SILENCE_SECONDS, left))
+
+
+def _while_it_lives(attempts: Attempts) -> urllib3.Timeout:
+    """Return the patience with an answer that goes on, of which only the beginning has a deadline."""
     left = max(attempts.seconds_left, 0.001)
     return urllib3.Timeout(connect=min(CONNECT_SECONDS, left), read=SILENCE_SECONDS)
 

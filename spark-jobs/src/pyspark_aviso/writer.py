@@ -65,21 +65,28 @@ class Work(NamedTuple):
             compression=options.compression,
             connections=options.in_flight,
         )
+        point = self._point_of(task)
         checked: set[str] = set()
         with Posting(client, in_flight=options.in_flight, on_reject=options.on_reject) as posting:
             for batch in batches:
-                # The batch of a stream may be a later one than that which it resumed from.
-                if self.point is not None and self.point.batch_id in (None, task.batch_id):
+                if point is not None:
                     new = self._event_types(batch) - checked
-                    require_known_ids(client, self.point, new, now=time.time(), attempt=task.attempt)
+                    require_known_ids(client, point, new, now=time.time())
                     checked |= new
                 self._post(batch, posting, task)
         return Written(posting.tally)
 
+    def _point_of(self, task: Task) -> Point | None:
+        """Return since when something that this task posts may have been posted; None where nothing can have been."""
+        point = self.point
+        # The batch of a stream may be a later one than that which it resumed from.
+        if point is None or point.batch_id not in (None, task.batch_id):
+            return None
+        return point if point.is_repeated(attempt=task.attempt) else None
+
     def _event_types(self, batch: pa.RecordBatch) -> set[str]:
         if self.names == (VALUE_COLUMN,):
-            lines = batch.column(0).drop_null().to_pylist()
-            return {_decode_event_type(line).event_type for line in lines}
+            return {_event_type_of(line) for line in batch.column(0).drop_null().to_pylist()} - {""}
         own = batch.column(self.names.index("event_type")) if "event_type" in self.names else None
         found = set() if own is None else {name for name in own.unique().to_pylist() if name}
         return found if self.options.event_type is None else found | {self.options.event_type}
@@ -101,8 +108,10 @@ class Work(NamedTuple):
             scope=scope_of(self.options, task),
             geometry_field=self.options.geometry_field,
         )
-        good = _good_lines(encoder, batch, posting)
-        for body in cut_lines(good, most_bytes=most_bytes, most_records=most_records):
+        lines = encoder.encode(batch)
+        for fault in lines.faults.values():
+            posting.refuse(fault)
+        for body in cut_lines(lines.good, most_bytes=most_bytes, most_records=most_records):
             posting.post(body, event_type=self.options.event_type)
 
 
@@ -113,12 +122,12 @@ class _OfEventType(msgspec.Struct):
 _decode_event_type: Final = msgspec.json.Decoder(_OfEventType).decode
 
 
-def _good_lines(encoder: Encoder, batch: pa.RecordBatch, posting: Posting) -> Iterator[bytes]:
-    for line in encoder.encode(batch):
-        if line.fault is None:
-            yield line.data
-        else:
-            posting.refuse(line.fault)
+def _event_type_of(line: str) -> str:
+    """Return the event type of a line; nothing where it is none, which is the service's to refuse."""
+    try:
+        return _decode_event_type(line).event_type
+    except msgspec.DecodeError:
+        return ""
 
 
 def scope_of(options: WriteOptions, task: Task) -> str:

@@ -8,14 +8,17 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import AnalysisException
 
-from aviso_spark.command import JOBS, main, parser, shown
+from aviso_spark.command import JOBS, main, parser
 from aviso_spark.common.arguments import add_common
 from aviso_spark.common.exit_codes import ExitCode
 from aviso_spark.common.java import find_java, java_version
 from aviso_spark.common.problems import JobError
 from aviso_spark.common.session import settings_of
-from aviso_spark.jobs import batch_notify
+from aviso_spark.common.telling import judged, shown
+from aviso_spark.jobs import batch_notify, stream_notify
+from pyspark_aviso.options import OptionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,6 +141,117 @@ def test_under_spark_submit_nothing_is_said_about_the_master() -> None:
     assert (alone["spark.master"], alone["spark.ui.enabled"]) == ("local[*]", "true")
 
 
+def stream(*arguments: str) -> stream_notify.StreamNotify:
+    """Return what a command line of stream-notify means."""
+    return stream_notify.wanted(vars(parser().parse_args(["stream-notify", *arguments, "--url", URL])))
+
+
+KEPT = ("--event-type", "storms", "--checkpoint", "c", "--receipts", "r")
+
+
+def test_a_stream_is_read_from_its_command_line() -> None:
+    """A limit is called otherwise in each source; how often it looks is a duration as people write it."""
+    job = stream("in", "--format", "json", "--columns", "a int", "--max-per-trigger", "5", *KEPT)
+    assert (job.source.format, job.source.columns) == ("json", "a int")
+    assert (job.source.options, job.trigger) == ({"maxFilesPerTrigger": "5"}, ("10 seconds", 10))
+    kafka = stream(
+        "--format", "kafka", "--option", "subscribe=t", "--max-per-trigger", "5", "--available-now", *KEPT
+    )
+    assert (kafka.source.name, kafka.trigger) == ("", None)
+    assert kafka.source.options == {"subscribe": "t", "maxOffsetsPerTrigger": "5"}
+
+
+def test_objects_of_a_folder_are_followed_without_their_content() -> None:
+    """Those in folders below it are objects, too."""
+    source = stream("--new-objects", "/data", "--glob", "*.grib2", *KEPT).source
+    assert (source.name, source.format, source.options["pathGlobFilter"]) == (
+        "/data",
+        "binaryFile",
+        "*.grib2",
+    )
+    assert source.options["recursiveFileLookup"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["in", "--format", "json", "--receipts", "r"],
+            "name a folder with --checkpoint: a restart must know",
+        ),
+        (["in", "--format", "json", "--checkpoint", "c"], "name a folder with --receipts"),
+        (["--format", "json", "--dry-run"], "name what is followed: a folder"),
+        (["--dry-run"], "name what is followed: a folder"),
+        (["in", "--new-objects", "f", "--dry-run"], "--new-objects is a source of its own"),
+        (["in", "--format", "json", "--glob", "*", "--dry-run"], "--option pathGlobFilter"),
+        (
+            ["--format", "rate", "--max-per-trigger", "5", "--dry-run"],
+            "it is not known what 'rate' calls its limit",
+        ),
+        (
+            ["--format", "rate", "--trigger", "often", "--dry-run"],
+            "--trigger 'often' is no duration: say 500ms",
+        ),
+        (["in", "--format", "json", "--max-per-trigger", "0", "--dry-run"], "a batch takes 1 at least"),
+    ],
+)
+def test_a_stream_that_does_not_go_together_ends_with_code_2(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names the argument and what to do."""
+    asked = ["stream-notify", *arguments, "--event-type", "storms", "--url", URL]
+    assert main(asked) == ExitCode.NOT_UNDERSTOOD
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["batch-notify", "in.csv", "--event-typ", "a"],
+            "there is no argument --event-typ: did you mean --event-type?",
+        ),
+        (
+            ["stream-notify", "--event-type", "a", "--triger=5s"],
+            "there is no argument --triger=5s: did you mean --trigger?",
+        ),
+        (
+            ["stream-notify", "in", "--event-type", "a", "--trigger", "1s", "--available-now"],
+            "not allowed with argument",
+        ),
+        (["notify"], "invalid choice: 'notify'"),
+    ],
+)
+def test_an_argument_that_there_is_not_is_told_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the nearest that there is, and without pages of usage before it."""
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--url", URL])
+    said = capsys.readouterr().err
+    assert (ended.value.code, said.count("\n")) == (ExitCode.NOT_UNDERSTOOD, 1)
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    ("error", "is_stopping", "code"),
+    [
+        (OptionError("option"), False, ExitCode.NOT_UNDERSTOOD),
+        (JobError("no Java"), False, ExitCode.FAILED),
+        (RuntimeError("cancelled"), True, ExitCode.STOPPED),
+        (RuntimeError("broken"), False, ExitCode.FAILED),
+        (
+            AnalysisException("[UNRESOLVED_COLUMN] no column. SQLSTATE: 42703; line 1"),
+            False,
+            ExitCode.NOT_UNDERSTOOD,
+        ),
+    ],
+)
+def test_a_failure_has_its_exit_code(error: Exception, is_stopping: bool, code: ExitCode) -> None:
+    """What was asked for wrongly is not what could not be done."""
+    assert judged(error, is_stopping=is_stopping)[0] == code
+
+
 def test_of_a_failure_in_a_worker_its_own_words_are_told() -> None:
     """The stack between them helps nobody who runs a job."""
     text = (
@@ -147,3 +261,8 @@ def test_of_a_failure_in_a_worker_its_own_words_are_told() -> None:
     )
     assert shown(RuntimeError(text)) == "posting: the service refused it with 403: no"
     assert shown(ValueError("plain")) == "plain"
+    java = (
+        "An error occurred while calling o1.\n: java.io.IOException: no\n\tat a.b\nCaused by: x.NoSpace: full"
+    )
+    assert shown(RuntimeError(java)) == "x.NoSpace: full"
+    assert shown(ValueError("[NO_COLUMN.MORE] There is none. SQLSTATE: 42703; line 1")) == "There is none."

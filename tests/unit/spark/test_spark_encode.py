@@ -11,18 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_aviso.encode import Encoder, Line
+from pyspark_aviso.encode import Encoder, Lines
 from pyspark_aviso.ids import record_id
 
 _MAP = pa.map_(pa.string(), pa.string())
 _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 
 
-def encoded(columns: dict[str, Any], **more: Any) -> list[Line]:
-    """Return the lines of some columns."""
+def encoded(columns: dict[str, Any], **more: Any) -> Lines:
+    """Return what some columns become."""
     settings = {"event_type": "granules", "scope": "", "geometry_field": "polygon", **more}
     encoder = Encoder(tuple(columns), **settings)
-    return list(encoder.encode(pa.record_batch(list(columns.values()), names=list(columns))))
+    return encoder.encode(pa.record_batch(list(columns.values()), names=list(columns)))
+
+
+def lines_of(columns: dict[str, Any], **more: Any) -> list[bytes]:
+    """Return the lines of columns in which nothing is wrong with any row."""
+    made = encoded(columns, **more)
+    assert not made.faults
+    assert made.good == made.data
+    assert [json.loads(line)["id"] for line in made.good] == made.ids
+    return made.good
 
 
 def maps(*identifiers: dict[str, str | None] | None) -> pa.Array:
@@ -47,28 +56,30 @@ def test_a_line_says_what_the_row_says(rows: list[tuple[dict[str, str | None], A
     payloads = [json.dumps(payload, ensure_ascii=False) for _, payload in rows]
     columns = {"identifier": maps(*(identifier for identifier, _ in rows)), "payload": pa.array(payloads)}
 
-    for line, (identifier, payload), text in zip(encoded(columns, scope=scope), rows, payloads, strict=True):
+    for line, (identifier, payload), text in zip(lines_of(columns, scope=scope), rows, payloads, strict=True):
         given_fields = {name: value for name, value in identifier.items() if value is not None}
-        said = json.loads(line.data)
+        said = json.loads(line)
         assert said == {
             "event_type": "granules",
             "identifier": given_fields,
             "id": record_id(scope, "granules", given_fields, text.encode()),
             "payload": payload,
         }
-        assert line.data.count(b"\n") == 1
-        assert text.encode() in line.data
+        assert line.count(b"\n") == 1
+        assert text.encode() in line
 
 
 def test_a_part_of_a_column_is_encoded_like_the_whole() -> None:
     """Spark's batches are cut, and then the first row is not the first of its buffers."""
     column = maps({"name": "a"}, {"name": "b", "class": "od"}, None, {"name": "d"})
     encoder = Encoder(("identifier",), event_type="t", scope="", geometry_field="polygon")
-    whole = [line.data for line in encoder.encode(pa.record_batch([column], names=["identifier"]))]
+    whole = encoder.encode(pa.record_batch([column], names=["identifier"]))
 
-    part = [line.data for line in encoder.encode(pa.record_batch([column.slice(1)], names=["identifier"]))]
+    part = encoder.encode(pa.record_batch([column.slice(1)], names=["identifier"]))
 
-    assert part == whole[1:]
+    assert part.data == whole.data[1:]
+    assert part.ids == whole.ids[1:]
+    assert [place + 1 for place in part.faults] == list(whole.faults) == [2]
 
 
 def test_a_struct_is_an_identifier_of_texts() -> None:
@@ -78,9 +89,9 @@ def test_a_struct_is_an_identifier_of_texts() -> None:
         pa.struct([("step", pa.int32()), ("day", pa.date32()), ("good", pa.bool_()), ("class", pa.string())]),
     )
 
-    line = encoded({"identifier": column})[0]
+    (line,) = lines_of({"identifier": column})
 
-    assert b'"identifier":{"day":"2030-01-02","good":"true","step":"7"}' in line.data
+    assert b'"identifier":{"day":"2030-01-02","good":"true","step":"7"}' in line
 
 
 def test_an_identifier_of_floating_point_numbers_is_refused_with_the_remedy() -> None:
@@ -107,7 +118,9 @@ def test_an_identifier_of_floating_point_numbers_is_refused_with_the_remedy() ->
 )
 def test_payloads_are_json_as_text_struct_or_map(payload: pa.Array, wanted: bytes) -> None:
     """Text is spliced in as it is, on one line."""
-    assert encoded({"identifier": maps({"name": "a"}), "payload": payload})[0].data.endswith(wanted)
+    (line,) = lines_of({"identifier": maps({"name": "a"}), "payload": payload})
+
+    assert line.endswith(wanted)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +130,10 @@ def test_a_payload_that_is_no_json_is_the_fault_of_its_row_alone(payload: str) -
     """It must not get into the line, where it might be members of the record."""
     lines = encoded({"identifier": maps({"name": "a"}, {"name": "b"}), "payload": pa.array([payload, "1"])})
 
-    assert lines[0].fault is not None
-    assert lines[0].fault.field == "payload"
-    assert lines[1].fault is None
+    assert [(row, fault.field) for row, fault in lines.faults.items()] == [(0, "payload")]
+    assert lines.faults[0].identifier == '{"name":"a"}'
+    assert lines.data == [None, *lines.good]
+    assert [identity is None for identity in lines.ids] == [True, False]
 
 
 def test_a_geometry_goes_into_its_field_and_into_the_id() -> None:
@@ -130,12 +144,14 @@ def test_a_geometry_goes_into_its_field_and_into_the_id() -> None:
         "geometry": pa.array(shapes),
     }
 
-    lines = encoded(columns, geometry_field="at")
+    lines = [json.loads(line) for line in lines_of(columns, geometry_field="at")]
 
-    assert json.loads(lines[0].data)["identifier"] == {"name": "a", "at": json.loads(str(shapes[0]))}
-    assert json.loads(lines[1].data)["identifier"] == {"at": json.loads(str(shapes[1]))}
-    assert json.loads(lines[2].data)["identifier"] == {"name": "a"}
-    assert len({line.id for line in lines}) == 3
+    assert [line["identifier"] for line in lines] == [
+        {"name": "a", "at": json.loads(str(shapes[0]))},
+        {"at": json.loads(str(shapes[1]))},
+        {"name": "a"},
+    ]
+    assert len({line["id"] for line in lines}) == 3
 
 
 def test_a_rows_own_type_id_and_time_go_before_what_is_made() -> None:
@@ -147,7 +163,7 @@ def test_a_rows_own_type_id_and_time_go_before_what_is_made() -> None:
         "time": pa.array([datetime(2030, 1, 2, 3, 4, 5, 6, tzinfo=UTC), None], pa.timestamp("us", tz="UTC")),
     }
 
-    first, second = (json.loads(line.data) for line in encoded(columns))
+    first, second = (json.loads(line) for line in lines_of(columns))
 
     assert (first["event_type"], first["id"], first["time"]) == ("own", "mine", "2030-01-02T03:04:05.000006Z")
     assert (second["event_type"], "time" in second) == ("granules", False)

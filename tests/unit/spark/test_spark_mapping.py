@@ -10,7 +10,6 @@ import shapely
 
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.event_schema import EventSchema, FieldRules, event_schema
-from aviso_spark.everything import everything
 from aviso_spark.expressions import Expressions
 from aviso_spark.footprints import footprint
 from aviso_spark.mapping import plan_mapping
@@ -67,15 +66,6 @@ def test_the_rules_of_an_event_type_are_those_of_its_documents() -> None:
     assert (name.longest, name.is_required) == (8, False)
     assert (polygon.is_geometry, schema.geometry_field) == (True, "polygon")
     assert (schema.is_payload_required, schema.payload_keys) == (True, ("headline",))
-
-
-def test_a_filter_for_everything_names_what_readers_must_say() -> None:
-    """A field without a list or a range is selected by the star."""
-    assert everything(documents()["answer"]) == {
-        "basin": {"in": ["Atlantic", "pacific"]},
-        "category": {"between": [0, 5]},
-        "name": "*",
-    }
 
 
 def test_fields_take_columns_of_their_name_and_what_was_given_goes_before() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyspark_aviso.offsets import NOTHING, LogReplaced, Mark, admit, between, check_log, decode, encode
 from pyspark_aviso.positions import Held
-from pyspark_aviso.ranges import Bounds, HistoryRemoved, Range, plan, split
+from pyspark_aviso.ranges import MOST_PARTITIONS, Bounds, HistoryRemoved, Range, plan, split, split_all
 
 EPOCH: Final = "a"
 
@@ -50,7 +50,7 @@ def test_ranges_are_what_is_asked_for_and_held_exactly_once(
 ) -> None:
     """In order, none larger than allowed, none empty, and all in the log's own life."""
     bounds = {"maps": Bounds(first=first, last=last)}
-    ranges = plan(bounds, {"maps": log}, rows_per_partition=rows, fail_on_data_loss=False)
+    ranges = split_all(plan(bounds, {"maps": log}, fail_on_data_loss=False), rows)
     wanted = range(max(first or 1, log.first), min(last or log.last, log.last) + 1)
     assert sequences(ranges).get("maps", []) == list(wanted)
     assert all(1 <= one.size <= rows and one.epoch == log.epoch for one in ranges)
@@ -70,21 +70,32 @@ def test_what_was_removed_is_told_exactly_where_some_of_it_was_asked_for(
         with pytest.raises(
             HistoryRemoved, match=rf"from {first}, .* begins with {log.first}.*failOnDataLoss"
         ):
-            plan(bounds, {"maps": log}, rows_per_partition=10)
+            plan(bounds, {"maps": log})
     else:
-        plan(bounds, {"maps": log}, rows_per_partition=10)
+        plan(bounds, {"maps": log})
 
 
 def test_an_event_type_without_a_log_has_no_ranges() -> None:
     """Nor has an empty log."""
     wanted = {"maps": Bounds(), "runs": Bounds(first=5)}
-    assert plan(wanted, {"maps": None, "runs": held(1, 0)}, rows_per_partition=10) == []
+    assert split_all(plan(wanted, {"maps": None, "runs": held(1, 0)}), 10) == []
 
 
 def test_parts_of_a_range_are_of_about_the_same_size() -> None:
     """Rather than all but the last full."""
     whole = Range(event_type="maps", epoch=EPOCH, first=5, last=15)
     assert [(one.first, one.last) for one in split(whole, 10)] == [(5, 9), (10, 15)]
+
+
+def test_there_are_never_more_partitions_than_can_be_planned() -> None:
+    """Nobody waits for a thousand million tasks: the parts are larger then, of about the same size again."""
+    whole = [
+        Range(event_type=name, epoch=EPOCH, first=1, last=last) for name, last in (("a", 10**9), ("b", 10))
+    ]
+    parts = split_all(whole, 1)
+    assert MOST_PARTITIONS <= len(parts) <= MOST_PARTITIONS + len(whole)
+    assert sum(part.size for part in parts) == 10**9 + 10
+    assert max(part.size for part in parts) <= 10**9 // MOST_PARTITIONS + 1
 
 
 # --- offsets ---------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ ROWS = pa.table(
 def test_receipts_are_in_the_order_of_the_rows_whatever_was_posted() -> None:
     """A row that is refused or no JSON is not posted, and moves no result to a neighbour."""
     encoder = Encoder(["identifier", "payload", "id"], event_type="a", scope="", geometry_field="polygon")
-    lines = list(encoder.encode(ROWS.select(["identifier", "payload", "id"])))
+    lines = encoder.encode(ROWS.select(["identifier", "payload", "id"]))
     posted: list[bytes] = []
 
     def post(sent: list[bytes]) -> list[Result]:
@@ -33,7 +33,7 @@ def test_receipts_are_in_the_order_of_the_rows_whatever_was_posted() -> None:
         ]
 
     batch = with_receipts(ROWS, receipts_of(ROWS, lines, post))
-    assert posted == [lines[0].data, lines[3].data]
+    assert posted == [lines.data[0], lines.data[3]]
     assert batch.schema.names == [
         *("identifier", "payload", "nr"),
         *("id", "status", "sequence", "field", "error", "attempts"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,18 @@ def test_nobody_there_is_an_error_that_names_the_address() -> None:
 
     with pytest.raises(TransportError, match=url):
         Client(url, deadline_seconds=0.3).post_records(EVENT_TYPE, b"{}\n", 1)
+
+
+def test_a_service_that_never_answers_is_given_up_at_the_deadline() -> None:
+    """Not only after the longest silence: what is on its way for longer may be forgotten by its id."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        begin = time.monotonic()
+
+        with pytest.raises(TransportError, match="timed out"):
+            Client(url, deadline_seconds=0.5).post_records(EVENT_TYPE, b"{}\n", 1)
+
+    assert time.monotonic() - begin < 20
 
 
 def test_bodies_are_zstd_and_gzip_where_that_is_not_taken(proxy: FaultProxy) -> None:

@@ -87,7 +87,7 @@ def test_a_task_that_is_repeated_after_lost_answers_stores_nothing_twice(
 def test_lines_are_posted_as_they_are(avisod: Program) -> None:
     """What SQL has encoded; a row without a line is a row that is refused."""
     encoder = Encoder(COLUMNS, event_type=EVENT_TYPE, scope="", geometry_field="polygon")
-    lines = [line.data.decode() for line in encoder.encode(rows("lines", NAMES))]
+    lines = [line.decode() for line in encoder.encode(rows("lines", NAMES)).good]
     batch = pa.record_batch([pa.array([*lines[:100], None, *lines[100:]])], names=["value"])
 
     tally = work(avisod.url, names=("value",), onReject="count").write([batch], Task()).tally
@@ -104,6 +104,12 @@ def test_a_rejected_row_fails_the_task_and_says_why(avisod: Program) -> None:
     assert "the subject is 5013 bytes" in str(refusal.value)
 
 
+def test_a_row_that_is_not_even_posted_is_named_by_its_identifier(avisod: Program) -> None:
+    """It has no id."""
+    with pytest.raises(RowsRejected, match=r"field 'payload' of a row with the identifier .*\"name\":\"a\""):
+        work(avisod.url).write([rows("bad", ["a"], payload="{")], Task())
+
+
 @pytest.mark.parametrize("payload", ["no json", '{},"id":"another"'])
 def test_rejected_rows_are_counted_where_that_is_asked_for(avisod: Program, payload: str) -> None:
     """With some of them as examples."""
@@ -114,6 +120,7 @@ def test_rejected_rows_are_counted_where_that_is_asked_for(avisod: Program, payl
     assert (tally.rows, tally.rejected) == (20, 17)
     assert len(tally.rejections) == 10
     assert tally.rejections[0].field == "payload"
+    assert tally.rejections[0].identifier == '{"class":"counted","name":"n003"}'
 
 
 @pytest.mark.parametrize(
@@ -240,9 +247,8 @@ def test_a_batch_from_before_the_duplicate_window_is_refused_before_anything_is_
     batch = rows("old", ["a"])
     if names == ("value",):
         encoder = Encoder(COLUMNS, event_type=EVENT_TYPE, scope="", geometry_field="polygon")
-        batch = pa.record_batch(
-            [pa.array([line.data.decode() for line in encoder.encode(batch)])], names=["value"]
-        )
+        lines = [line.decode() for line in encoder.encode(batch).good]
+        batch = pa.record_batch([pa.array(lines)], names=["value"])
 
     with pytest.raises(
         RepeatsPossible, match=r"batch 7 was begun 130 s ago.*for 120 s only.*'acceptRepeats'"
@@ -250,6 +256,17 @@ def test_a_batch_from_before_the_duplicate_window_is_refused_before_anything_is_
         work(proxy.url, names=names, point=old).write([batch], Task(batch_id=7))
 
     assert not proxy.posts
+
+
+def test_a_line_that_is_none_has_no_window_and_is_the_services_to_refuse(avisod: Program) -> None:
+    """Of an attempt that repeats something all event types are looked up."""
+    now = time.time()
+    batch = pa.record_batch([pa.array(["{\n", '{"identifier":{}}\n'])], names=["value"])
+    again = work(avisod.url, names=("value",), point=Point(None, now - 5, now - 5), onReject="count")
+
+    tally = again.write([batch], Task(attempt=1)).tally
+
+    assert (tally.rows, tally.rejected) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from typing import TYPE_CHECKING, Any, Final
 
+from aviso_spark.common.exit_codes import ExitCode
+from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.service import ServiceAddress
 from pyspark_aviso.credentials import FILE_VARIABLE, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import NoReturn
 
 URL_VARIABLE: Final = "AVISO_URL"
 
@@ -22,6 +26,31 @@ class Formatter(RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=110)
 
 
+class Parser(ArgumentParser):
+    """A parser whose refusals are one line, with the nearest name there is for one that there is not."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse a command line."""
+        what, colon, given = message.partition("unrecognized arguments: ")
+        if colon and not what:
+            first = given.split()[0]
+            message = f"there is no argument {first}{self._nearest(first)}"
+        self.exit(ExitCode.NOT_UNDERSTOOD, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+    def _nearest(self, given: str) -> str:
+        name = given.partition("=")[0]
+        near = difflib.get_close_matches(name, sorted(self._known()), n=1)
+        return f": did you mean {near[0]}?" if near and name.startswith("-") else ""
+
+    def _known(self) -> set[str]:
+        """Return the options of this parser and of those of its jobs: what is left over is refused by the first."""
+        known = set(self._option_string_actions)
+        for action in self._actions:
+            for job in action.choices.values() if isinstance(action.choices, dict) else ():
+                known |= job._known()
+        return known
+
+
 def add_common(parser: ArgumentParser, *, environ: Mapping[str, str] = os.environ) -> None:
     """Add what every job takes."""
     url = environ.get(URL_VARIABLE)
@@ -30,9 +59,8 @@ def add_common(parser: ArgumentParser, *, environ: Mapping[str, str] = os.enviro
     )
     service.add_argument(
         "--url",
-        required=url is None,
         default=url,
-        help=f"its address, as http://host:port; or {URL_VARIABLE}",
+        help=f"its address, as http://host:port; or {URL_VARIABLE}. What reads an archive alone needs none",
     )
     service.add_argument(
         "--token-file", metavar="FILE", help=f"a mounted file with a token; or {FILE_VARIABLE}"
@@ -64,7 +92,9 @@ def add_common(parser: ArgumentParser, *, environ: Mapping[str, str] = os.enviro
 
 
 def service_of(read: Mapping[str, Any]) -> ServiceAddress:
-    """Return the service that a command line names."""
+    """Return the service that a command line names, or say that it names none."""
+    if read["url"] is None:
+        raise NotUnderstood(f"say where the service is, with --url or {URL_VARIABLE}")
     return ServiceAddress(
         url=read["url"],
         token_file=read["token_file"],

@@ -9,7 +9,6 @@ import msgspec
 
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.event_schema import EventSchema, event_schema
-from aviso_spark.everything import everything
 from pyspark_aviso.transport import Client, Refused, client_of
 
 _SCHEMAS: Final = "/api/v1/schema"
@@ -39,11 +38,6 @@ class ServiceAddress(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in given.items() if value is not None} | {
             "deadlineSeconds": str(self.deadline_seconds)
         }
-
-
-def read_everything(client: Client, event_type: str) -> dict[str, Any]:
-    """Return a filter that selects every event of a type, whatever its readers must say."""
-    return everything(client.get_json(f"{_SCHEMAS}/{quote(event_type, safe='')}"))
 
 
 def read_event_schema(client: Client, event_type: str) -> EventSchema:

@@ -7,6 +7,7 @@ interpreter of the job: left alone they would take whatever `python3` means on t
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -41,11 +42,14 @@ def open_session(name: str, *, master: str | None, settings: Mapping[str, str]) 
         # Spark's driver refuses workers of another Python, and its own is this one.
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
     for key, value in chosen.items():
         builder = builder.config(key, value)
+    # It would print what is told in one line a second time, with stack traces.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     return builder.getOrCreate()
 
 

@@ -1,12 +1,12 @@
 """`archive`: events leave the log for Parquet before retention removes them.
 
-The archive is its own memory: a run begins behind the last sequence that it has of each event type, so there is no
-checkpoint that could be lost or say something else. A run that broke off has added nothing, and is simply done again.
+Nothing but the archive itself decides what is added to it: a run begins behind what earlier runs have read, and leaves
+out every event that is there already. A run that broke off is simply done again.
 """
 
 from __future__ import annotations
 
-from functools import reduce
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,18 +14,22 @@ import msgspec
 from aviso_spark.common.arguments import service_of
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.report import Finding, Report
-from aviso_spark.common.service import ServiceAddress, read_everything
-from aviso_spark.spans import Span, span_to_fill, spans_to_archive
+from aviso_spark.common.service import ServiceAddress
+from aviso_spark.spans import Span, spans_to_archive
+from aviso_spark.within import Within, add_within, spans_within, within_of
 from pyspark_aviso import register
-from pyspark_aviso.positions import NoSuchEventType, read_positions
+from pyspark_aviso.positions import NoSuchEventType, instant_of, read_positions
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
+    from datetime import date
 
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import SparkSession
 
+    from aviso_spark.archive_runs import Run
     from aviso_spark.common.stopping import Stopping
+    from pyspark_aviso.positions import Held
 
 NAME: Final = "archive"
 SUMMARY: Final = "Add to an archive of Parquet what the log has stored since the last run."
@@ -35,19 +39,23 @@ examples:
     $ aviso-spark archive /archive
   two event types, and whether the archive lacks anything that the log still has:
     $ aviso-spark archive /archive --event-types model_output,weather_alert --audit
-  a range that is missing, for example after an audit:
+  a part that is missing, for example after an audit; the next run begins where it would have begun anyway:
     $ aviso-spark archive /archive --event-types model_output --from-sequence 1200 --to-sequence 1300
+    $ aviso-spark archive /archive --from-time 2030-01-01 --to-time 2030-01-08
+  once a day, with the files of each day made few:
+    $ aviso-spark archive /archive --compact
 
 what is written:
   One folder for each event type and day (UTC) of storage. Columns: epoch, sequence, time, id, identifier, geometry
-  (WKB, longitude first), payload (JSON), operation, the bounding box west, south, east, north, and h3: the cell of
-  resolution 5 in which the middle of the shape lies.
-  Each run adds files; an event is there once, because a run begins behind the last sequence of the archive, and a
-  range is compared with what is there. One run at a time: two at once would add the same events.
+  (WKB, longitude first), payload (JSON), operation, the bounding box west, south, east, north (west is greater than
+  east where a shape lies across the antimeridian), and h3: the cell of resolution 5 with the middle of the shape.
+  An event is there once, whatever was asked for twice or broke off. One run at a time.
 
 what is told:
   Sequences that were removed from the log before they were archived are gone: run more often than retention removes.
 """
+# Clocks are set now and then; an event may have been stored on the day before the one before it.
+_CLOCKS: Final = timedelta(days=1)
 
 
 class Archive(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,15 +64,10 @@ class Archive(msgspec.Struct, frozen=True, kw_only=True):
     service: ServiceAddress
     folder: str
     event_types: tuple[str, ...]
-    from_sequence: int | None
-    to_sequence: int | None
+    within: Within
     is_audited: bool
+    is_compacted: bool
     is_dry_run: bool
-
-    @property
-    def is_range(self) -> bool:
-        """Tell whether a range was named."""
-        return (self.from_sequence, self.to_sequence) != (None, None)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -73,118 +76,135 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--event-types", default="", metavar="NAMES", help="separated by commas (default: all)"
     )
-    parser.add_argument("--from-sequence", type=int, metavar="N", help="archive a range: its first sequence")
-    parser.add_argument("--to-sequence", type=int, metavar="N", help="archive a range: its last sequence")
     parser.add_argument(
         "--audit",
         action="store_true",
-        help="compare the archive with what the log holds, sequence by sequence",
+        help="compare the archive with what the log holds, sequence by sequence, and say why some are not there",
     )
+    parser.add_argument(
+        "--compact", action="store_true", help="then make few files of the many small ones of a day"
+    )
+    add_within(parser, what="Archive only this; without it, whatever is new since the last run")
 
 
 def wanted(read: Mapping[str, Any]) -> Archive:
     """Return what a command line asks for, or say what of it does not go together."""
     names = tuple(name.strip() for name in read["event_types"].split(",") if name.strip())
-    job = Archive(
+    return Archive(
         service=service_of(read),
-        folder=read["folder"],
+        folder=read["folder"].rstrip("/") or "/",
         event_types=names,
-        from_sequence=read["from_sequence"],
-        to_sequence=read["to_sequence"],
+        within=within_of(read, names),
         is_audited=read["audit"],
+        is_compacted=read["compact"],
         is_dry_run=read["dry_run"],
     )
-    if job.is_range and len(names) != 1:
-        raise NotUnderstood("sequences count in one log: name one event type with --event-types")
-    return job
 
 
 def run(job: Archive, session: SparkSession, stopping: Stopping) -> Report:
     """Do it."""
-    from aviso_spark import archived
+    from aviso_spark import compaction
+    from aviso_spark.archive_runs import positions, read_runs
+    from aviso_spark.archived import COLUMNS
+    from aviso_spark.auditing import audit
+    from aviso_spark.folders import Folder, has_files
 
     register(session)
-    kept = archived.read_archive(session, job.folder)
-    spans = plan(job, None if kept is None else archived.last_sequences(kept))
-    findings = tuple(map(_lost, [span for span in spans if span.lost]))
+    if has_files(session) and not job.is_dry_run:
+        compaction.finish(Folder(session, job.folder))
+    done = positions(read_runs(session, job.folder))
+    held = held_of(job)
+    spans = plan(job, held, done)
+    findings = tuple(_lost(span) for span in spans if span.lost)
     if job.is_dry_run:
         counts = {span.event_type: span.last - span.first + 1 for span in spans}
         note = "  the numbers are of sequences: what the log has removed between them is not known yet"
         return Report(job=NAME, counts=counts, findings=findings, notes=(note,), is_dry_run=True)
-    counts = {"events": 0}
     stopping.check()
-    if spans:
-        rows = transform([read(session, job, span) for span in spans], spans)
-        if job.is_range and kept is not None:
-            rows = archived.not_yet_in(rows, kept)
-        counts = archived.append(session, NAME, rows, job.folder)
-    stopping.check()
+    counts = add(session, job, spans, held, done)
+    notes: tuple[str, ...] = ()
     if job.is_audited:
-        found, holes = audit(session, job)
-        findings, counts = (*findings, *found), {**counts, "holes of the log itself": holes}
-    return Report(job=NAME, counts=counts, findings=findings)
+        stopping.check()
+        logs = spans_within(job.service.client(), held_of(job), Within())
+        found = audit(session, job.service, job.folder, logs)
+        findings, counts, notes = (*findings, *found.findings), {**counts, **found.counts}, found.notes
+    if job.is_compacted:
+        stopping.check()
+        compacted = compaction.compact(session, NAME, Folder(session, job.folder), COLUMNS, stopping)
+        counts |= {
+            "days compacted": compacted.days,
+            "their files before": compacted.files_before,
+            "their files now": compacted.files_after,
+        }
+    return Report(job=NAME, counts=counts, findings=findings, notes=notes)
 
 
-def plan(job: Archive, last: Mapping[tuple[str, str], int] | None) -> list[Span]:
-    """Ask what the logs hold, and return what is to be read of them."""
+def held_of(job: Archive) -> dict[str, Held | None]:
+    """Ask what the logs hold."""
     try:
-        held = read_positions(job.service.client(), job.event_types)
+        return read_positions(job.service.client(), job.event_types)
     except NoSuchEventType as error:
         raise NotUnderstood(str(error)) from error
-    if not job.is_range:
-        return spans_to_archive(held, last or {})
-    (name,) = job.event_types
-    log = held[name]
-    span = None if log is None else span_to_fill(name, log, first=job.from_sequence, last=job.to_sequence)
-    return [] if span is None else [span]
 
 
-def read(session: SparkSession, job: Archive, span: Span) -> DataFrame:
-    """Return the events of a part of a log."""
-    return _reading(session, job, span).load()
+def plan(job: Archive, held: Mapping[str, Held | None], done: Mapping[tuple[str, str], Run]) -> list[Span]:
+    """Return what is to be read of the logs."""
+    if job.within.is_named:
+        return spans_within(job.service.client(), held, job.within)
+    return spans_to_archive(held, {place: run.last for place, run in done.items()})
 
 
-def _reading(session: SparkSession, job: Archive, span: Span) -> DataFrameReader:
-    selected = read_everything(job.service.client(), span.event_type)
-    return (
-        session.read.format("aviso")
-        .options(**job.service.options())
-        .options(eventTypes=span.event_type, fromSequence=span.first, toSequence=span.last)
-        .options(filter=msgspec.json.encode(selected).decode())
+def add(
+    session: SparkSession,
+    job: Archive,
+    spans: Sequence[Span],
+    held: Mapping[str, Held | None],
+    done: Mapping[tuple[str, str], Run],
+) -> dict[str, int]:
+    """Add what is not there yet, and write down what was read."""
+    from aviso_spark import archived
+    from aviso_spark.archive_runs import Run, add_runs
+    from aviso_spark.log_reading import read_spans
+
+    if not spans:
+        return {"events": 0}
+    is_range = job.within.is_named
+    added = archived.append(
+        session,
+        NAME,
+        read_spans(session, job.service, spans),
+        job.folder,
+        kept=archived.read_archive(session, job.folder),
+        spans=spans,
+        since=None if is_range else since(spans, done),
     )
-
-
-def transform(events: Sequence[DataFrame], spans: Sequence[Span]) -> DataFrame:
-    """Return events as the archive keeps them."""
-    from aviso_spark import archived
-
-    kept = [archived.as_kept(one, epoch=span.epoch) for one, span in zip(events, spans, strict=True)]
-    return reduce(lambda left, right: left.unionByName(right), kept)
-
-
-def audit(session: SparkSession, job: Archive) -> tuple[list[Finding], int]:
-    """Compare the archive with the log; return what is wrong, and how many sequences neither of them has."""
-    from aviso_spark import archived
-
-    kept = archived.read_archive(session, job.folder)
-    held = read_positions(job.service.client(), job.event_types)
-    findings: list[Finding] = []
-    holes = 0
-    for event_type, log in held.items():
-        whole = None if log is None else span_to_fill(event_type, log, first=None, last=None)
-        if whole is None or kept is None:
-            continue
-        sequences = _reading(session, job, whole).schema("event_type string, sequence bigint").load()
-        judged = archived.compare(kept, sequences, whole)
-        holes += judged.holes
-        if judged.missing:
-            what = f"{event_type}: in the log and not in the archive, from sequence {judged.first_missing} on"
-            findings.append(Finding(count=judged.missing, what=what))
-        if judged.repeated:
-            findings.append(
-                Finding(count=judged.repeated, what=f"{event_type}: more than once in the archive")
+    logs = {name: log for name, log in held.items() if log is not None}
+    add_runs(
+        session,
+        job.folder,
+        [
+            Run(
+                event_type=span.event_type,
+                epoch=span.epoch,
+                first=span.first,
+                last=span.last,
+                is_range=is_range,
+                until=logs[span.event_type].last_time,
             )
-    return findings, holes
+            for span in spans
+        ],
+    )
+    more = {"already there": added.already_there} if is_range or added.already_there else {}
+    return {"events": added.events, **more}
+
+
+def since(spans: Sequence[Span], done: Mapping[tuple[str, str], Run]) -> date | None:
+    """Return the first day on which what is to be read may have been stored; None where that is not known."""
+    before = [done.get((span.event_type, span.epoch)) for span in spans]
+    times = [run.until for run in before if run is not None and run.until is not None]
+    if len(times) < len(spans):
+        return None
+    return min(instant_of(time) - _CLOCKS for time in times).date()
 
 
 def _lost(span: Span) -> Finding:

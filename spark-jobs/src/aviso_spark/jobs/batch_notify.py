@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from aviso_spark.common.arguments import key_value, service_of
+from aviso_spark.common.arguments import service_of
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.service import ServiceAddress, read_event_schema
 from aviso_spark.expressions import Expressions
+from aviso_spark.mapping_arguments import add_mapping, add_reading, expressions_of
 from aviso_spark.sources import Source, source_of
 from pyspark_aviso.receipts import dead_letters
 
@@ -88,24 +89,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", help=f"parquet, csv, json, stac, table, {DEAD_LETTERS}, or any other that Spark reads"
     )
-    parser.add_argument(
-        "--option",
-        type=key_value,
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the reader",
-    )
+    add_reading(parser)
     parser.add_argument("--event-type", help="what the rows become")
-    parser.add_argument("--where", metavar="SQL", help="which rows are taken")
-    parser.add_argument(
-        "--map", type=key_value, action="append", default=[], metavar="FIELD=SQL", help="what a field takes"
-    )
-    parser.add_argument("--payload", metavar="SQL", help="what the payload takes")
-    parser.add_argument(
-        "--id", metavar="SQL", help="a natural key to be the record's id, as an object's version"
-    )
-    parser.add_argument("--time", metavar="SQL", help="the producer's own time of a record")
+    add_mapping(parser)
     parser.add_argument(
         "--id-scope", default="", help="within which ids are made of content (default: one for all)"
     )
@@ -129,11 +115,11 @@ def wanted(read: Mapping[str, Any]) -> BatchNotify:
         raise NotUnderstood("--watermark and --watermark-column go together")
     return BatchNotify(
         service=service_of(read),
-        source=source_of(read["source"], format_=read["format"], options=dict(read["option"])),
-        event_type=read["event_type"],
-        expressions=Expressions(
-            fields=dict(read["map"]), payload=read["payload"], id=read["id"], time=read["time"]
+        source=source_of(
+            read["source"], format_=read["format"], options=dict(read["option"]), columns=read["columns"]
         ),
+        event_type=read["event_type"],
+        expressions=expressions_of(read),
         where=read["where"],
         id_scope=read["id_scope"],
         receipts=read["receipts"],
@@ -146,6 +132,7 @@ def wanted(read: Mapping[str, Any]) -> BatchNotify:
 def run(job: BatchNotify, session: SparkSession, stopping: Stopping) -> Report:
     """Do it."""
     from aviso_spark import sending, watermark
+    from aviso_spark.mapping import mapped
 
     mark = None
     if job.source.format == DEAD_LETTERS:
@@ -153,7 +140,7 @@ def run(job: BatchNotify, session: SparkSession, stopping: Stopping) -> Report:
     else:
         schema = read_event_schema(job.service.client(), job.event_type or "")
         raw, mark = _new_rows(read(session, job, schema), job)
-        rows = transform(raw, schema, job.expressions)
+        rows = mapped(raw, schema, job.expressions)
     if job.is_dry_run:
         return sending.rehearsed(NAME, rows)
     stopping.check()
@@ -171,15 +158,8 @@ def read(session: SparkSession, job: BatchNotify, schema: EventSchema) -> DataFr
     """Return the rows of the source that are wanted."""
     from aviso_spark.sources import read_source
 
-    rows = read_source(session, job.source, fields=[field.name for field in schema.fields])
+    rows = read_source(session.read, job.source, fields=[field.name for field in schema.fields])
     return rows if job.where is None else rows.where(job.where)
-
-
-def transform(rows: DataFrame, schema: EventSchema, given: Expressions) -> DataFrame:
-    """Return the rows as they are posted; why one is refused stands in the row itself."""
-    from aviso_spark.mapping import map_rows, plan_mapping
-
-    return map_rows(rows, schema, plan_mapping(schema, rows.columns, given))
 
 
 def _new_rows(rows: DataFrame, job: BatchNotify) -> tuple[DataFrame, Watermark | None]:

@@ -1,0 +1,98 @@
+"""How a stream learns of what is new: at once, from the service alone, and through lost connections."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyspark_aviso.transport import TransportError
+from pyspark_aviso.watching import HeadWatch
+from support.event_tables import ALL, following, maps, next_batch, rows_between
+from support.gates import opened
+from support.published import CuttingGate, published
+from support.spark_types import sent_to_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.published import Published
+
+
+@pytest.fixture
+def service() -> Iterator[Published]:
+    """Return a service with two event types and ten events of one."""
+    with published("maps", "runs") as running:
+        running.publish("maps", range(10))
+        yield running
+
+
+def test_news_end_the_wait_at_once(service: Published) -> None:
+    """Long before it would have ended by itself."""
+    with following(service.url, eventTypes="maps", waitSeconds=30) as reader:
+        start = reader.initialOffset()
+        publisher = threading.Timer(0.3, service.publish, ("maps", range(10, 11)))
+        publisher.start()
+        began = time.monotonic()
+        end = reader.latestOffset(start, ALL)
+        waited = time.monotonic() - began
+        publisher.join()
+        assert end["maps"]["sequence"] == 11
+        assert 0.25 <= waited < 10
+
+
+def test_news_of_others_do_not_end_the_wait(service: Published) -> None:
+    """Only of what is read."""
+    with following(service.url, eventTypes="runs", waitSeconds=0.5) as reader:
+        start = reader.initialOffset()
+        service.publish("maps", range(10, 11))
+        began = time.monotonic()
+        assert reader.latestOffset(start, ALL) == start
+        assert time.monotonic() - began >= 0.5
+
+
+def test_a_stream_survives_lost_connections_without_missing_anything(service: Published) -> None:
+    """However often they are lost, and whether or not anything came meanwhile."""
+    gate = CuttingGate(service.port)
+    with opened(gate), following(gate.url, waitSeconds=20) as reader:
+        offset, found = reader.initialOffset(), list[tuple[str, int]]()
+        for number in range(10, 14):
+            gate.drop()
+            service.publish("maps", [number])
+            while not found or found[-1] != ("maps", number + 1):
+                offset, rows = next_batch(reader, offset)
+                found += rows
+        assert found == maps(11, 12, 13, 14)
+
+
+def test_a_service_that_is_gone_is_told_after_the_deadline(service: Published) -> None:
+    """Rather than waited for in silence."""
+    gate = CuttingGate(service.port)
+    with opened(gate), following(gate.url, waitSeconds=30, deadlineSeconds=1) as reader:
+        start = reader.initialOffset()
+        gate.close()
+        with pytest.raises(TransportError, match="deadlineSeconds"):
+            reader.latestOffset(start, ALL)
+
+
+def test_closing_lets_whoever_waits_go(service: Published) -> None:
+    """At once, and once for all."""
+    with following(service.url) as reader:
+        watch = HeadWatch(reader._client)
+        closer = threading.Timer(0.2, watch.close)
+        closer.start()
+        began = time.monotonic()
+        watch.wait(lambda head: False, seconds=30)
+        assert time.monotonic() - began < 10
+        closer.join()
+        assert not any(thread.name == "aviso-positions" for thread in threading.enumerate())
+
+
+def test_a_reader_that_waits_can_be_sent_to_tasks(service: Published) -> None:
+    """What it waits with stays behind."""
+    with following(service.url, startingOffsets="earliest") as reader:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ALL)
+        assert rows_between(sent_to_task(reader), start, end) == maps(*range(1, 11))
