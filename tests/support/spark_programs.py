@@ -23,7 +23,7 @@ import aviso_spark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-PATIENCE_SECONDS: Final = 90.0
+PATIENCE_SECONDS: Final = 300.0
 _TESTS: Final = Path(__file__).parents[1]
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"

@@ -8,7 +8,7 @@ begin anew, so the operator ends with what kopf was told; whoever starts it agai
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import kopf
 
@@ -41,6 +41,8 @@ async def begin_following(
         clusterwide=watched.namespaces is None,
         namespaces=watched.namespaces or (),
         standalone=True,
+        # kopf would make one of the user's name, and a user of a pod has none. One that stands alone is asked for none.
+        identity=cast("Any", "operator"),
         stop_flag=stop,
     )
     return [*tasks, asyncio.create_task(wait_unfollowed())]

@@ -22,6 +22,7 @@ FILES: Final = 4
 ROWS_PER_FILE: Final = 1500
 ROWS: Final = FILES * ROWS_PER_FILE
 GROUP: Final = "through"
+_PATIENCE_SECONDS: Final = 300
 
 
 class Middle:
@@ -58,14 +59,14 @@ def test_a_service_that_is_killed_between_both_ends_loses_and_repeats_nothing(
         writing = announce(spark, url=proxy.url, folder=tmp_path, group=GROUP, files_per_batch=1)
         reading = copy(spark, url=proxy.url, folder=tmp_path, event_type=EVENT_TYPE, is_endless=True)
         try:
-            assert middle.posted.wait(60), writing.exception()
-            assert middle.replayed.wait(60), reading.exception()
+            assert middle.posted.wait(_PATIENCE_SECONDS), writing.exception()
+            assert middle.replayed.wait(_PATIENCE_SECONDS), reading.exception()
             first.process.kill()
             first.process.wait()
             with running_granules(tmp_path, broker.url) as second:
                 proxy.target = second.url
                 middle.go_on.set()
-                assert writing.awaitTermination(60)
+                assert writing.awaitTermination(_PATIENCE_SECONDS)
                 reading.processAllAvailable()
                 stored = stored_contents(second.url, **{"class": GROUP})
         finally:

@@ -1,0 +1,58 @@
+"""Waiting until every part of an installation says that it is ready, and saying which does not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import urllib3
+
+from aviso_core.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_BETWEEN_LOOKS_SECONDS: Final = 0.5
+_ANSWER_SECONDS: Final = 5.0
+_LONGEST_REASON: Final = 300
+
+
+class Address(NamedTuple):
+    """Where a part says whether it is ready."""
+
+    name: str
+    url: str
+
+
+def wait_ready(
+    http: urllib3.PoolManager, addresses: Sequence[Address], *, seconds: float, tell: Callable[[str], None]
+) -> None:
+    """Wait until all are ready, or raise `Unavailable` with what each of the others said last."""
+    waiting = list(addresses)
+    give_up = time.monotonic() + seconds
+    while True:
+        reasons = {}
+        for address in tuple(waiting):
+            reason = _why_not_ready(http, address.url)
+            if reason is None:
+                waiting.remove(address)
+                tell(f"{address.name}: ready")
+            else:
+                reasons[address.name] = reason
+        if not waiting:
+            return
+        if time.monotonic() > give_up:
+            told = "\n".join(f"{name}: {reason}" for name, reason in reasons.items())
+            raise Unavailable(f"not ready after {seconds:.0f} s:\n{told}")
+        # Nobody tells when a pod or a name begins to answer: it has to be asked.
+        time.sleep(_BETWEEN_LOOKS_SECONDS)
+
+
+def _why_not_ready(http: urllib3.PoolManager, url: str) -> str | None:
+    try:
+        answer = http.request("GET", url, timeout=_ANSWER_SECONDS)
+    except urllib3.exceptions.HTTPError as error:
+        return str(error)
+    if answer.status == 200:
+        return None
+    return f"{answer.status} {answer.data[:_LONGEST_REASON].decode(errors='replace').strip()}"

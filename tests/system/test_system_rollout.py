@@ -1,0 +1,56 @@
+"""New gateways replace the old ones under many open streams, and nobody misses or hears twice an event."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from support.installed import EDGE
+
+if TYPE_CHECKING:
+    from support.installed import Installed
+    from support.pod_scripts import PodScripts
+
+STREAMS: Final = 500
+DRAIN_SECONDS: Final = 10  # as in the values
+RATE: Final = 4
+COUNT: Final = 400
+FIRST: Final = 1_000_000
+
+
+def test_streams_go_on_across_a_rollout(event_types: Installed, scripts: PodScripts) -> None:
+    before = set(event_types.ready_pods("gateway"))
+    begin = event_types.last_sequence("weather_alert") + 1
+    numbers = (f"--first={FIRST}", f"--last={FIRST + COUNT - 1}")
+    following = scripts.start(
+        "followers",
+        "follow.py",
+        EDGE,
+        "weather_alert",
+        *numbers,
+        f"--streams={STREAMS}",
+        f"--from-id={begin}",
+    )
+    following.says("open", seconds=90)
+    publishing = scripts.start(
+        "rollout",
+        "publish.py",
+        EDGE,
+        "weather_alert",
+        f"--first={FIRST}",
+        f"--count={COUNT}",
+        f"--rate={RATE}",
+    )
+    event_types.upgrade("gateway.podAnnotations.rolled=once")
+    assert not before & set(event_types.ready_pods("gateway"))
+    assert len(publishing.result(seconds=240)["accepted"]) == COUNT
+    told = following.result(seconds=240)
+    print(told["ends"], told["refusals"])
+    assert (told["lost"], told["repeated"], told["out_of_order"]) == (0, 0, 0)
+    again = told["opened_again"]
+    assert len(again) >= STREAMS
+    by_second = sorted(Counter(map(math.floor, again)).values())
+    p99 = by_second[math.ceil(0.99 * len(by_second)) - 1]
+    print(f"{len(again)} streams opened again, at most {by_second[-1]} in a second, p99 {p99}")
+    assert p99 <= 2 * STREAMS / DRAIN_SECONDS
