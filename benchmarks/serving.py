@@ -35,7 +35,8 @@ class ProcessTree(NamedTuple):
 
     def cpu_seconds(self) -> float:
         """Return the CPU used so far, of user and system, children that have ended included."""
-        ticks = sum(sum(map(int, _status_fields(one)[11:15])) for one in self._members())
+        processes = _processes()
+        ticks = sum(sum(map(int, processes[one][11:15])) for one in self._members(processes))
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self) -> int:
@@ -47,16 +48,13 @@ class ProcessTree(NamedTuple):
         return self._kibibytes("VmHWM") * 1024
 
     def _kibibytes(self, name: str) -> int:
-        lines = [line for one in self._members() for line in _proc(one, "status").splitlines()]
+        lines = [line for one in self._members(_processes()) for line in _proc(one, "status").splitlines()]
         return sum(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
-    def _members(self) -> list[int]:
+    def _members(self, processes: Mapping[int, Sequence[str]]) -> list[int]:
         found = [self.process_id]
         for one in found:
-            for task in Path(f"/proc/{one}/task").iterdir():
-                # A thread may end while it is looked at; what it had started belongs to another one then.
-                with suppress(FileNotFoundError, ProcessLookupError):
-                    found += map(int, _proc(one, f"task/{task.name}/children").split())
+            found += [child for child, fields in processes.items() if int(fields[1]) == one]
         return found
 
 
@@ -64,9 +62,17 @@ def _proc(process_id: int, name: str) -> str:
     return Path(f"/proc/{process_id}/{name}").read_text(encoding="utf-8")
 
 
-def _status_fields(process_id: int) -> list[str]:
-    """Return the fields of `stat` behind the name, which may itself contain blanks and parentheses."""
-    return _proc(process_id, "stat").rpartition(")")[2].split()
+def _processes() -> dict[int, list[str]]:
+    """Return the fields of `stat` of all processes, behind the name, which may itself contain blanks and parentheses.
+
+    By their parents, as the kernel's lists of children leave some out while others begin and end.
+    """
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        # One may end while all are looked at; what it used is its parent's from then on.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[int(name)] = _proc(int(name), "stat").rpartition(")")[2].split()
+    return found
 
 
 class Service(NamedTuple):

@@ -127,7 +127,7 @@ def test_skaffold_reads_its_file(tmp_path: Path) -> None:
     read = yaml.safe_load(ran.stdout)
     assert [one["image"] for one in read["build"]["artifacts"]] == [one["image"] for one in ARTIFACTS]
     (release,) = read["deploy"]["helm"]["releases"]
-    assert release["valuesFiles"] == _values_files("kind", "dev")
+    assert release["valuesFiles"] == [str(ROOT / file) for file in _values_files("kind", "dev")]
     assert set(release["setValueTemplates"]) == {
         f"{name}.image.{part}" for name in (*PACKAGES, "edge", "nats") for part in ("repository", "tag")
     }

@@ -89,7 +89,10 @@ class Started:
 
     def wait_ended(self) -> int:
         """Wait until it has ended by itself, and return its exit code."""
-        code = self._process.wait(PATIENCE_SECONDS)
+        try:
+            code = self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it goes on after {PATIENCE_SECONDS:.0f} s:\n{self.said}") from None
         self._reader.join(PATIENCE_SECONDS)
         return code
 

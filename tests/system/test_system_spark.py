@@ -20,7 +20,7 @@ ROWS: Final = 10_000
 JOB: Final = "scenes"
 STREAM: Final = "SCENE"
 OPERATOR_ABSENT: Final = "not on this machine: a Spark operator"
-_EXECUTORS: Final = "spark-role=executor,spark-app-name=scenes"
+_EXECUTORS: Final = f"spark-role=executor,sparkoperator.k8s.io/app-name={JOB}"
 _VALUES: Final = Path(__file__).parent / "spark.yaml"
 _CONTAINER: Final = "spark-kubernetes-executor"
 

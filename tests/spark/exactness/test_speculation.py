@@ -30,6 +30,7 @@ SETTINGS: Final = {
     "spark.ui.enabled": "false",
     # Both tasks begin at once, each on a host: a copy never runs where its original does.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.cores.max": "2",
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",

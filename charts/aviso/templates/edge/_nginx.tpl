@@ -66,8 +66,9 @@ http {
     send_timeout 300s;
     client_max_body_size 2m;
 
-    error_page 413 @too-large;
-    error_page 502 504 @away;
+    error_page 413 = @too-large;
+    # With the answer goes its own status, which says that it is worth coming again.
+    error_page 502 504 = @away;
     location @too-large {
       internal;
       return 413 '{"code":"PAYLOAD_TOO_LARGE","error":"payload_too_large","message":"The request is larger than any that is taken."}';
