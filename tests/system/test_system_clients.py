@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from support.pod_scripts import PodScripts
 
 NUMBERS: Final = 200
-# The client sends a token in the clear only where it is told so by an argument; inside a cluster it is meant. Its `--from`
-# names the last event that it knows.
+# The client sends a token in the clear only where it is told so by an argument; inside a cluster it is meant. Its
+# `--from` names the last event that it knows.
 LISTEN: Final = (
     'exec aviso --token "$(cat "$AVISO_TOKEN_FILE")" --state-file /tmp/state.json'
     f" --base-url {EDGE} listen --event field_ready --identifier region=north --from 0 --json"
