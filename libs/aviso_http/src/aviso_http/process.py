@@ -10,7 +10,8 @@ Nothing here reads the environment or catches a signal; that is the `__main__` o
 from __future__ import annotations
 
 import gc
-from contextlib import AsyncExitStack, contextmanager
+import resource as limits
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from litestar import Litestar, Request, Response
@@ -118,6 +119,7 @@ async def run(
 
     `on_ready` is called with the port as soon as requests are answered.
     """
+    _allow_open_files()
     configured = configured_catalog(settings)
     counts = RecordCounts()
     metrics = Metrics(version=version, backend=settings.notification_backend.kind, records=counts)
@@ -157,6 +159,14 @@ async def run(
         on_ready(server.port)
         await stop.wait()
         log.info("startup.server.stopping", "told to stop")
+
+
+def _allow_open_files() -> None:
+    """Let the process have as many files open as it may: each stream is one, and the usual bound is a thousand."""
+    _, most = limits.getrlimit(limits.RLIMIT_NOFILE)
+    # Some systems say that there is no bound, and refuse to be taken at their word.
+    with suppress(ValueError):
+        limits.setrlimit(limits.RLIMIT_NOFILE, (most, most))
 
 
 def _patience(settings: Settings) -> Patience:
