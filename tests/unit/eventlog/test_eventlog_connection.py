@@ -16,7 +16,17 @@ from aviso_core.broker.connection import Connection, ConnectionOptions, open_con
 from aviso_core.errors import Unavailable
 from aviso_core.eventlog.base import Appended, AppendFailed
 from aviso_core.plain.secret import Secret
-from support.event_logs import asynchronous, fill, numbered, open_owning_log, options, record, sequences, take
+from support.event_logs import (
+    asynchronous,
+    fill,
+    numbered,
+    open_owning_log,
+    options,
+    read_all,
+    record,
+    sequences,
+    take,
+)
 from support.identities import make_certificates, make_key, make_signed_user
 from support.nats import Server, open_link, running_server
 
@@ -520,6 +530,18 @@ async def test_what_a_caller_raises_comes_out_as_it_is(server: Server) -> None:
 
     with pytest.raises(ZeroDivisionError):
         await fail()
+
+
+@asynchronous
+@pytest.mark.parametrize(("user", "heard"), [("gateway", "_INBOX.gateway.>"), ("no token", "_INBOX.>")])
+async def test_a_user_is_answered_where_no_other_listens(tmp_path: Path, user: str, heard: str) -> None:
+    """A broker may let each user hear its own answers alone, where its name can stand in a subject."""
+    may = f'{{ publish: ">", subscribe: "{heard}" }}'
+    settings = [f'authorization {{ users: [{{ user: "{user}", password: b, permissions: {may} }}] }}']
+    with running_server(tmp_path, settings=settings) as server:
+        async with open_owning_log(server.url, user=user, password=Secret("b")) as log:
+            await fill(log, numbered(3))
+            assert len(await read_all(log)) == 3
 
 
 def test_options_show_no_secrets() -> None:

@@ -55,7 +55,7 @@ is something that whoever reads has to make, and its rights are not looked into 
   user: operator, password: $OPERATOR_PASSWORD
   permissions: {
     publish: {allow: ["$JS.API.STREAM.>", "$JS.API.CONSUMER.>", "$JS.FC.>", "$KV.aviso-schemas.>", "$KV.aviso-keys.>", "$KV.aviso-acks.>"]}
-    subscribe: {allow: ["_INBOX.>"]}
+    subscribe: {allow: ["_INBOX.operator.>"]}
   }
 }
 {
@@ -74,7 +74,7 @@ is something that whoever reads has to make, and its rights are not looked into 
         {{- end }}
       ]
     }
-    subscribe: {allow: ["_INBOX.>"]}
+    subscribe: {allow: ["_INBOX.ingest.>"]}
   }
 }
 {
@@ -86,7 +86,7 @@ is something that whoever reads has to make, and its rights are not looked into 
         "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.FC.>", "$KV.aviso-acks.>"
       ]
     }
-    subscribe: {allow: ["_INBOX.>"]}
+    subscribe: {allow: ["_INBOX.gateway.>"]}
   }
 }
 {
@@ -101,7 +101,7 @@ is something that whoever reads has to make, and its rights are not looked into 
         "$JS.FC.>", "$KV.aviso-acks.>"
       ]
     }
-    subscribe: {allow: ["_INBOX.>"]}
+    subscribe: {allow: ["_INBOX.schema.>"]}
   }
 }
 {{- end -}}

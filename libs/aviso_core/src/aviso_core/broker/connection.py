@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,8 @@ _CLOSE_SECONDS: Final = 2.0
 _PING_SECONDS: Final = 2
 _PINGS_UNANSWERED: Final = 2
 _JITTER: Final = 0.5
+# What may stand in a subject as it is.
+_PLAIN_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 # How much waits to be sent is bounded by whoever sends. The library's own bound would make it wait where it cannot be
 # cancelled.
 _NO_LIMIT: Final = 2**40
@@ -359,6 +362,7 @@ def _client_options(connection: Connection, options: ConnectionOptions) -> dict[
         "token": options.token.reveal() if options.token else None,
         "user": options.user,
         "password": options.password.reveal() if options.password else None,
+        "inbox_prefix": _inbox_prefix(options.user),
         "user_credentials": options.credentials_file,
         "nkeys_seed": options.nkey_seed_file,
         "tls": _tls(options),
@@ -366,6 +370,11 @@ def _client_options(connection: Connection, options: ConnectionOptions) -> dict[
         "disconnected_cb": connection.noticed_loss,
         "reconnected_cb": connection.noticed_return,
     }
+
+
+def _inbox_prefix(user: str | None) -> str:
+    """Return below which subject answers come: a user's own, so that a broker can keep users from each other's."""
+    return f"_INBOX.{user}" if user is not None and _PLAIN_TOKEN.fullmatch(user) else "_INBOX"
 
 
 def _tls(options: ConnectionOptions) -> ssl.SSLContext:
