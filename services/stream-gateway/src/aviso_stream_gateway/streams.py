@@ -92,12 +92,12 @@ class Streams:
         self._is_empty.clear()
         if self.is_draining:
             # It was let in before, and took so long to be set up.
-            self._end_soon(session)
+            self._end_within(session, random.random())  # noqa: S311
         return stream
 
-    def _end_soon(self, session: Session) -> None:
-        at = self.timekeeper.now().seconds + random.uniform(0, self._drain_seconds)  # noqa: S311
-        session.close_by(at, Cause.SHUTDOWN)
+    def _end_within(self, session: Session, part: float) -> None:
+        """End a stream when this part of the seconds to drain in is over."""
+        session.close_by(self.timekeeper.now().seconds + part * self._drain_seconds, Cause.SHUTDOWN)
 
     def _ended(self, stream: Stream) -> None:
         let_go = self._open.pop(stream)
@@ -117,10 +117,16 @@ class Streams:
         await self._draining.wait()
 
     async def drain(self) -> None:
-        """Wait until the process is on its way out, then end every stream within some seconds."""
+        """Wait until the process is on its way out, then end every stream within some seconds.
+
+        Each ends at a moment of its own share of them, in no order: moments that know nothing of each other would come
+        in clumps, and a rollout is as hard on the next process as its worst second.
+        """
         await self._draining.wait()
-        for stream in list(self._open):
-            self._end_soon(stream.session)
+        streams = list(self._open)
+        random.shuffle(streams)
+        for place, stream in enumerate(streams):
+            self._end_within(stream.session, (place + random.random()) / len(streams))  # noqa: S311
             stream.watch_time()
 
     async def ended(self) -> None:
