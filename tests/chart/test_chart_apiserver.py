@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -228,7 +229,7 @@ def test_policies_hold_where_the_operator_looks(policed: ApiServer) -> None:
 
 def test_what_was_there_before_a_policy_may_still_be_marked(policed: ApiServer) -> None:
     """Only a changed spec is looked at."""
-    policies = [f"validatingadmissionpolicybinding/{NAMESPACE}-aviso-quota"]
+    policies = [f"validatingadmissionpolicybinding/{NAMESPACE}.aviso-quota"]
     shown = policed.kubectl_json("get", *policies)
     assert policed.kubectl("delete", *policies).returncode == 0
     try:
@@ -298,10 +299,11 @@ def test_a_release_is_installed_upgraded_removed_and_comes_back(
     """Passwords stay over an upgrade; event types stay over all of it, and the second install takes them on."""
     server, namespace = empty_server, "living"
 
+    where = (f"--namespace={namespace}", f"--kubeconfig={server.kubeconfig}")
+
     def run(command: str, values: Mapping[str, Any]) -> None:
         # There are no nodes: nothing becomes ready, and nothing is waited for.
         given = chart.values_file(values)
-        where = (f"--namespace={namespace}", f"--kubeconfig={server.kubeconfig}")
         ran = helm.run(command, "aviso", CHART, *where, f"--values={given}", "--no-hooks")
         assert ran.code == 0, ran.messages
 
@@ -318,7 +320,6 @@ def test_a_release_is_installed_upgraded_removed_and_comes_back(
     shown = server.kubectl_json(f"--namespace={namespace}", "get", "deployment/aviso-gateway")
     assert shown["spec"]["replicas"] == 4
 
-    where = (f"--namespace={namespace}", f"--kubeconfig={server.kubeconfig}")
     ran = helm.run("uninstall", "aviso", *where, "--no-hooks")
     assert ran.code == 0, ran.messages
     kept = server.kubectl_json(f"--namespace={namespace}", "get", "eventschemas")["items"]
@@ -331,6 +332,69 @@ def test_a_release_is_installed_upgraded_removed_and_comes_back(
     definition = server.kubectl_json("get", "customresourcedefinition/eventschemas.aviso.dev")
     generated = yaml.safe_load(definition_text())["spec"]["versions"][0]["schema"]
     assert definition["spec"]["versions"][0]["schema"] == generated
+
+
+def test_another_number_of_servers_is_refused_while_there_are_disks(
+    helm: Helm, chart: Chart, empty_server: ApiServer
+) -> None:
+    """By the chart, which asks the cluster; by the API server where it was not asked; and when only disks are left."""
+    server, namespace = empty_server, "counting"
+    where = (f"--namespace={namespace}", f"--kubeconfig={server.kubeconfig}")
+    kubectl = f"--namespace={namespace}"
+
+    def fault(command: str, replicas: int) -> str:
+        given = chart.values_file({"crds": {"install": False}, "nats": {"replicas": replicas}})
+        ran = helm.run(command, "aviso", CHART, *where, f"--values={given}", "--no-hooks", "--dry-run=server")
+        return "" if ran.code == 0 else ran.messages
+
+    make_restricted_namespace(server, namespace)
+    stateful = chart.render({}, namespace=namespace).one("StatefulSet", "aviso-nats")
+    assert server.kubectl("create", "--filename=-", given=stateful).returncode == 0
+    refusal = fault("install", 3)
+    assert "nats.replicas is 3, and there are disks of 1" in refusal
+    assert "Leave nats.replicas at 1" in refusal
+
+    other = chart.render({"nats": {"replicas": 3}}, namespace=namespace).one("StatefulSet", "aviso-nats")
+    ran = server.kubectl("replace", "--dry-run=server", "--filename=-", given=other)
+    assert "updates to statefulset spec" in ran.stderr
+
+    assert server.kubectl(kubectl, "delete", "statefulset/aviso-nats").returncode == 0
+    assert fault("install", 3) == ""
+    (template,) = stateful["spec"]["volumeClaimTemplates"]
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": template["spec"]}
+    metadata = {**template["metadata"], "name": "data-aviso-nats-0", "namespace": namespace}
+    ran = server.kubectl("create", "--filename=-", given={**claim, "metadata": metadata})
+    assert ran.returncode == 0, ran.stderr
+    assert "there are disks of 1" in fault("install", 3)
+    assert fault("install", 1) == ""
+
+
+def test_a_changed_certificate_of_the_broker_replaces_pods(
+    helm: Helm, chart: Chart, empty_server: ApiServer
+) -> None:
+    """Where the cluster is asked: servers and their clients read it when they start."""
+    server, namespace = empty_server, "renewing"
+    make_restricted_namespace(server, namespace)
+    values = {"crds": {"install": False}, "nats": {"tls": {"enabled": True, "existingSecret": "broker"}}}
+
+    def sums(certificate: str) -> set[str]:
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "broker", "namespace": namespace},
+            "stringData": {"tls.crt": certificate},
+        }
+        assert server.kubectl("apply", "--filename=-", given=secret).returncode == 0
+        ran = helm.run(
+            *("template", "aviso", CHART, f"--namespace={namespace}", f"--kubeconfig={server.kubeconfig}"),
+            *(f"--values={chart.values_file(values)}", "--dry-run=server"),
+        )
+        assert ran.code == 0, ran.messages
+        return set(re.findall(r"checksum/nats-tls: (\w+)", ran.output))
+
+    first, second = sums("one"), sums("another")
+    assert (len(first), len(second)) == (1, 1)
+    assert first != second
 
 
 def _passwords(server: ApiServer, namespace: str) -> dict[str, str]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+import yaml
 
 from aviso_core.settings.dump import dump
 from aviso_core.settings.loader import CONFIG_FILE, load
 from aviso_core.startup import configured_catalog
 from aviso_operator.options import ReleaseFinalizers, Run, Watched, parse
 from chart.value_sets import SERVICES, SETS
-from support.chart import NAMESPACE
+from chart.values_reference import VALUES, read_values
+from support.chart import CHART, NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from aviso_core.settings.model import Settings
+    from chart.values_reference import Value
     from support.chart import Chart, Object, Rendered
 
 # What the operator reads beside the configuration comes from elsewhere; see `aviso_operator.__main__`.
@@ -190,6 +194,27 @@ def test_what_is_given_besides_goes_before_what_the_chart_writes(releases: Mappi
     assert _jetstream(release)["max_bytes"] == 1073741824
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_all_that_the_chart_writes_is_refused_from_elsewhere(
+    releases: Mapping[str, Rendered], name: str
+) -> None:
+    """But for the level of records, which no other object goes by, and what was given in the same way."""
+    given = SETS[name].values
+    besides = {"logging.level"}
+    for values in (given, *(given.get(service, {}) for service in SERVICES)):
+        besides |= set(_leaves(values.get("config", {}), ()))
+    for service in SERVICES:
+        written = set(_leaves(releases[name].configuration(service, name=f"{fullname(name)}-{service}"), ()))
+        assert written - _computed().keys() - besides == set()
+
+
+def test_values_that_are_to_be_set_instead_are_there() -> None:
+    known = {".".join(path) for path in _paths(read_values(VALUES.read_text(encoding="utf-8")))}
+    named = {one for instead in _computed().values() for one in instead.split(" or ") if one}
+    assert len(named) > 20
+    assert named - known == set()
+
+
 def test_addresses_are_believed_from_one_hop_where_there_is_one(releases: Mapping[str, Rendered]) -> None:
     wanted = {"nothing given": 1, "no edge": 0, "an Ingress": 1, "an HTTPRoute": 1, "more configuration": 2}
     found = {
@@ -206,6 +231,29 @@ def test_streams_end_within_the_time_that_pods_have(chart: Chart, tmp_path: Path
         spec = release.one("Deployment", "aviso-gateway")["spec"]["template"]["spec"]
         # The service's own bound, as `aviso_http.process` sets it, and time for the machine.
         assert spec["terminationGracePeriodSeconds"] >= 5 + max(20, seconds + 5) + 10
+
+
+def _computed() -> dict[str, str]:
+    """Return what the chart computes, with the values to set instead."""
+    text = (CHART / "templates" / "_configuration.tpl").read_text(encoding="utf-8")
+    (table,) = re.findall(r'define "aviso.computed" -}}\n(.*?)\{\{- end', text, re.DOTALL)
+    computed = yaml.safe_load(table)
+    assert isinstance(computed, dict)
+    return computed
+
+
+def _leaves(block: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(block, dict) and path != ("auth", "admin_roles"):
+        for key, value in block.items():
+            yield from _leaves(value, (*path, key))
+    else:
+        yield ".".join(path)
+
+
+def _paths(values: Sequence[Value]) -> Iterator[tuple[str, ...]]:
+    for value in values:
+        yield value.path
+        yield from _paths(value.below)
 
 
 def _jetstream(release: Rendered, component: str = "ingest") -> Object:

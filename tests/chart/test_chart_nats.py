@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from aviso_operator.installation.__main__ import main
 from support.certificates import authority, write_certificate
 from support.nats import Server, running_server, server_program
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from support.chart import Rendered
+    from support.chart import Chart, Rendered
 
 USERS: Final = ("operator", "ingest", "gateway", "schema", "cluster")
 PASSWORDS: Final = {f"{user.upper()}_PASSWORD": f"p-of-{user}" for user in USERS}
@@ -189,6 +190,50 @@ def test_messages_stay_when_the_release_goes(releases: Mapping[str, Rendered]) -
     (claim,) = stateful["volumeClaimTemplates"]
     assert claim["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert claim["spec"]["storageClassName"] == "fast"
+
+
+@pytest.mark.parametrize(("name", "servers"), [("nothing given", 1), ("three servers", 3)])
+def test_a_disk_is_of_as_many_servers_as_at_first(
+    releases: Mapping[str, Rendered], name: str, servers: int, tmp_path: Path
+) -> None:
+    """A server looks at the stamp before it starts, as the user who owns it; a claim says the number as well."""
+    spec = releases[name].one("StatefulSet", "aviso-nats")["spec"]
+    (claim,) = spec["volumeClaimTemplates"]
+    assert claim["metadata"]["labels"]["aviso.dev/servers"] == str(servers)
+    pod = spec["template"]["spec"]
+    (stamp,), (server,) = pod["initContainers"], pod["containers"]
+    assert {"name": "data", "mountPath": "/data"} in stamp["volumeMounts"]
+    assert stamp["securityContext"] == server["securityContext"]
+    assert stamp["command"][:3] == ["python", "-m", "aviso_operator.installation"]
+    arguments = [word.replace("/data", str(tmp_path)) for word in stamp["command"][3:]]
+    assert main(arguments) == 0
+    (file,) = tmp_path.iterdir()
+    assert file.read_text(encoding="utf-8") == f"{servers}\n"
+
+
+def test_a_server_of_three_has_caught_up_before_the_next_one_goes(releases: Mapping[str, Rendered]) -> None:
+    """One alone waits for nobody; and what comes up with all others is not killed for half an hour."""
+    for name, path in (("nothing given", "/healthz?js-enabled-only=true"), ("three servers", "/healthz")):
+        probe = releases[name].container("StatefulSet", "aviso-nats")["startupProbe"]
+        assert probe["httpGet"]["path"] == path
+        assert probe["periodSeconds"] * probe["failureThreshold"] == 1800
+
+
+@pytest.mark.parametrize(
+    ("storage", "streams"),
+    [
+        ({"size": "100Gi"}, 80 * 2**30),
+        ({"size": "1000"}, 800),
+        ({"size": "1T"}, 800 * 10**9),
+        ({"size": "10Gi", "maxStreams": "10Gi"}, 10 * 2**30),
+        ({"size": "1Ti", "maxStreams": "5k"}, 5000),
+    ],
+)
+def test_streams_take_what_is_said_or_most_of_the_disk(
+    chart: Chart, storage: Mapping[str, str], streams: int
+) -> None:
+    conf = chart.render({"nats": {"storage": storage}}).one("ConfigMap", "aviso-nats")["data"]["nats.conf"]
+    assert f"max_file_store: {streams}\n" in conf
 
 
 def test_no_broker_is_brought_where_there_is_one(releases: Mapping[str, Rendered]) -> None:

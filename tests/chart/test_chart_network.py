@@ -98,7 +98,9 @@ def test_what_need_not_talk_may_not(releases: Mapping[str, Rendered]) -> None:
 def test_everybody_finds_names(releases: Mapping[str, Rendered], component: str) -> None:
     network = Network(releases["closed networks, open to everybody"])
     (names,) = [
-        rule for rule in network.rules(component, "egress") if {one["port"] for one in rule["ports"]} == {53}
+        rule
+        for rule in network.rules(component, "egress")
+        if {one["port"] for one in rule["ports"]} == {53, 5353}
     ]
     assert "to" not in names
     assert {one["protocol"] for one in names["ports"]} == {"UDP", "TCP"}
@@ -147,11 +149,11 @@ def test_outsiders_are_those_who_are_named(releases: Mapping[str, Rendered]) -> 
         (asked,) = [
             rule
             for rule in network.rules(component, "egress")
-            if {"port": 6443, "protocol": "TCP"} in rule["ports"]
+            if {"port": 6443, "protocol": "TCP"} in rule.get("ports", ())
         ]
         assert asked["to"] == [{"ipBlock": {"cidr": "10.0.0.0/24"}}]
-    for service in SERVICES:
-        assert {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]} in network.rules(service, "egress")
+    for component in (*COMPONENTS, "check"):
+        assert {"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]} in network.rules(component, "egress")
 
 
 def test_a_broker_outside_is_reached_where_it_is(releases: Mapping[str, Rendered]) -> None:

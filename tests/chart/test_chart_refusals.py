@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from chart.value_sets import external
+from support.chart import NAMESPACE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -87,13 +90,61 @@ REFUSED: Final[Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]] = {
         {
             "edge": {"enabled": False},
             "baseUrl": "https://a.example",
-            "spark": {"enabled": True, "jobs": {"push": {"runner": "apache"}}},
+            "spark": {"enabled": True, "namespaces": ["jobs"], "jobs": {"push": {"runner": "apache"}}},
         },
         ("spark.url",),
     ),
     "a job where no account is": (
-        {"spark": {"enabled": True, "jobs": {"push": {"runner": "apache", "namespace": "elsewhere"}}}},
+        {
+            "spark": {
+                "enabled": True,
+                "namespaces": ["jobs"],
+                "jobs": {"push": {"runner": "apache", "namespace": "elsewhere"}},
+            }
+        },
         ("spark.jobs.push.namespace is elsewhere", "spark.namespaces"),
+    ),
+    "jobs that run nowhere": ({"spark": {"enabled": True}}, ("spark.namespaces", "at least one")),
+    "jobs beside the broker": (
+        {"spark": {"enabled": True, "namespaces": ["jobs", NAMESPACE]}},
+        (f"spark.namespaces has {NAMESPACE}", "spark.allowReleaseNamespace"),
+    ),
+    "a job by no name of an object": (
+        {"spark": {"enabled": True, "namespaces": ["jobs"], "jobs": {"Push_It": {"runner": "apache"}}}},
+        ("spark", "jobs", "Push_It"),
+    ),
+    "more for streams than disks have": (
+        {"nats": {"storage": {"size": "10Gi", "maxStreams": "11Gi"}}},
+        ("nats.storage.maxStreams is 11Gi", "have 10Gi", "80 %"),
+    ),
+    "a gateway without streams": ({"gateway": {"stream": {"maxStreams": 0}}}, ("maxStreams",)),
+    "an address without a scheme": ({"baseUrl": "aviso.example.org"}, ("baseUrl",)),
+    "more pods than the most": (
+        {"ingest": {"autoscaling": {"enabled": True, "minReplicas": 7}}},
+        ("ingest.autoscaling.minReplicas is 7", "maxReplicas is 6"),
+    ),
+    "a port on nodes that is none": ({"edge": {"service": {"nodePort": 70000}}}, ("nodePort",)),
+    "a name that is none": ({"fullnameOverride": "My_Aviso"}, ("fullnameOverride",)),
+    "half a name that is too long": ({"nameOverride": "a" * 41}, ("nameOverride",)),
+    "a certificate from nowhere": (
+        external(tls={"clientCertificate": True}),
+        ("externalNats.tls.existingSecret", "externalNats.tls.clientCertificate"),
+    ),
+    "a policy that leaves nothing": (
+        {"auth": {"enabled": False}, "admissionPolicies": {"openAccess": {"enabled": True}}},
+        ("admissionPolicies.openAccess", "auth.enabled", "allowedNamespaces"),
+    ),
+    "a port that Services do not lead to": (
+        {"config": {"application": {"port": 9000}}},
+        ("config.application.port is 9000", "leave it away"),
+    ),
+    "a window that pods have no time for": (
+        {"gateway": {"config": {"streams": {"drain_seconds": 0}}}},
+        ("gateway.config.streams.drain_seconds is 0", "set gateway.stream.drainWindowSeconds instead"),
+    ),
+    "a block that is taken away": (
+        {"schema": {"config": {"metrics": None}}},
+        ("schema.config.metrics", "is null", "leave it away"),
     ),
 }
 

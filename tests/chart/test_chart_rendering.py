@@ -63,7 +63,7 @@ def test_every_object_says_whose_it_is(releases: Mapping[str, Rendered]) -> None
 
 def test_names_fit_wherever_kubernetes_puts_them(chart: Chart) -> None:
     """A name of the longest release still leaves room for what pods and labels add to it."""
-    release = chart.render({"spark": {"enabled": True}}, release="r" * 53)
+    release = chart.render({"spark": {"enabled": True, "namespaces": ["jobs"]}}, release="r" * 53)
     named = [one["metadata"]["name"] for one in release.objects if one["kind"] not in CLUSTER_WIDE]
     assert [name for name in named if len(name) > 63] == []
     # A pod of a StatefulSet is a host name; one of a Deployment has two more parts of its own.
@@ -97,6 +97,22 @@ def test_a_workload_selects_its_own_pods_by_what_never_changes(releases: Mapping
             selector = one["spec"]["selector"]["matchLabels"]
             assert set(selector) == wanted, name
             assert selector.items() <= one["spec"]["template"]["metadata"]["labels"].items(), name
+
+
+def test_labels_that_are_given_change_no_selector(releases: Mapping[str, Rendered]) -> None:
+    """A pod that is not selected any more would be made again and again."""
+    instances = {
+        template["metadata"]["labels"]["app.kubernetes.io/instance"]
+        for _, template in releases["names"].pod_templates()
+        if "metadata" in template
+    }
+    assert instances == {"aviso"}
+    for one in releases["names"].objects:
+        assert one["metadata"]["labels"]["app.kubernetes.io/instance"] == "aviso"
+    for kind in WORKLOADS:
+        for one in releases["places"].all(kind):
+            labels = one["spec"]["template"]["metadata"]["labels"]
+            assert labels["app.kubernetes.io/component"] in COMPONENTS
 
 
 def test_ports_are_found_by_their_names(releases: Mapping[str, Rendered]) -> None:
@@ -193,7 +209,7 @@ def test_labels_and_annotations_for_all_are_on_all(releases: Mapping[str, Render
     for one in releases["names"].objects:
         assert one["metadata"]["labels"]["team"] == "forecast"
         assert one["metadata"]["annotations"]["owner"] == "forecast@example.org"
-        assert one["metadata"]["name"].startswith(("weather", "eventschemas.", f"{NAMESPACE}-weather"))
+        assert one["metadata"]["name"].startswith(("weather", "eventschemas.", f"{NAMESPACE}.weather"))
 
 
 def test_a_changed_value_rolls_those_whom_it_concerns(chart: Chart, release: Rendered) -> None:
@@ -322,6 +338,80 @@ def test_hooks_and_tests_run_when_they_are_meant_to(releases: Mapping[str, Rende
     assert all("before-hook-creation" in one["helm.sh/hook-delete-policy"] for one in hooks.values())
     left = releases["as little as possible"]
     assert left.all("Job") == left.all("Pod") == []
+
+
+def test_the_startup_check_looks_at_every_workload_within_the_time_of_helm(
+    releases: Mapping[str, Rendered],
+) -> None:
+    """Each workload of the release, for five minutes at the most, once, and with its words kept when it fails."""
+    for name in ("nothing given", "an Ingress", "a broker that takes everybody"):
+        release = releases[name]
+        job = release.one("Job", "aviso-startup-check")
+        assert job["spec"]["activeDeadlineSeconds"] <= 280
+        assert job["spec"]["backoffLimit"] == 0
+        assert job["metadata"]["annotations"]["helm.sh/hook-output-log-policy"] == "hook-failed"
+        asked = {
+            word.removeprefix("--workload=")
+            for word in release.container("Job", "aviso-startup-check")["command"]
+            if word.startswith("--workload=")
+        }
+        assert asked == {f"{kind.lower()}s/{one}" for kind in WORKLOADS for one in release.names(kind)}
+        (role,) = [one for one in release.all("Role") if one["metadata"]["name"] == "aviso-startup-check"]
+        allowed = {
+            f"{plural}/{one}"
+            for rule in role["rules"]
+            for plural in rule["resources"]
+            for one in rule["resourceNames"]
+        }
+        assert allowed == asked
+
+
+def test_the_startup_check_asks_no_cluster_where_it_may_not(releases: Mapping[str, Rendered]) -> None:
+    job = releases["accounts that are there"].one("Job", "aviso-startup-check")
+    spec = job["spec"]["template"]["spec"]
+    assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("default", False)
+    assert "--workload" not in str(spec["containers"][0]["command"])
+
+
+def test_finalizers_are_taken_off_by_an_account_that_comes_with_the_hook(
+    releases: Mapping[str, Rendered],
+) -> None:
+    """The operator's own is gone by then; whoever gives rights binds it by its name."""
+    for name in ("nothing given", "accounts that are there"):
+        account = releases[name].one("ServiceAccount", "aviso-release-finalizers")
+        assert account["metadata"]["annotations"]["helm.sh/hook"] == "post-delete"
+        job = releases[name].one("Job", "aviso-release-finalizers")
+        spec = job["spec"]["template"]["spec"]
+        assert spec["serviceAccountName"] == account["metadata"]["name"]
+
+
+def test_a_round_trip_is_tried_where_its_event_type_is_allowed(chart: Chart) -> None:
+    """It asks for a token where there is one; without, a policy may refuse it."""
+    policy: dict[str, Any] = {"enabled": True}
+    values = {"auth": {"enabled": False}, "admissionPolicies": {"openAccess": policy}}
+    trial = "aviso-test-round-trip"
+    assert trial in chart.render({"admissionPolicies": {"openAccess": policy}}).names("Pod")
+    assert trial not in chart.render(_allowing(values, "other")).names("Pod")
+    assert trial in chart.render(_allowing(values, NAMESPACE)).names("Pod")
+
+
+def _allowing(values: Mapping[str, Any], namespace: str) -> dict[str, Any]:
+    policy = {"enabled": True, "allowedNamespaces": [namespace]}
+    return {**values, "admissionPolicies": {"openAccess": policy}}
+
+
+def test_large_numbers_are_written_out(chart: Chart) -> None:
+    """What comes through a float has no exponent behind it."""
+    release = chart.render(
+        {
+            "operator": {"resyncSeconds": 10_000_000},
+            "gateway": {"autoscaling": {"enabled": True, "streamsPerPod": 2_000_000}},
+        }
+    )
+    env = {one["name"]: one.get("value") for one in release.container("Deployment", "aviso-operator")["env"]}
+    assert env["AVISO_OPERATOR_RESYNC_SECONDS"] == "10000000"
+    _, streams = release.one("HorizontalPodAutoscaler", "aviso-gateway")["spec"]["metrics"]
+    assert streams["pods"]["target"]["averageValue"] == "2000000"
 
 
 def test_every_component_has_an_account_of_its_own(releases: Mapping[str, Rendered]) -> None:

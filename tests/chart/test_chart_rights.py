@@ -18,6 +18,20 @@ EVERYWHERE: Final = "*"
 _SCHEMAS: Final = {"apiGroups": ["aviso.dev"], "resources": ["eventschemas"]}
 RELEASING: Final = [{**_SCHEMAS, "verbs": ["get", "list", "patch"]}]
 TRYING: Final = [{**_SCHEMAS, "verbs": ["create", "get", "delete"]}]
+LOOKING: Final = [
+    {
+        "apiGroups": ["apps"],
+        "resources": ["deployments"],
+        "resourceNames": [f"aviso-{one}" for one in ("operator", "ingest", "gateway", "schema", "edge")],
+        "verbs": ["get"],
+    },
+    {
+        "apiGroups": ["apps"],
+        "resources": ["statefulsets"],
+        "resourceNames": ["aviso-nats"],
+        "verbs": ["get"],
+    },
+]
 DRIVING: Final = [
     {
         "apiGroups": [""],
@@ -78,6 +92,7 @@ def test_nobody_may_more_than_is_written_here(
         **{of_release("operator", where): operator_rules() for where in watched},
         **{of_release("release-finalizers", where): RELEASING for where in watched},
         of_release("test-round-trip", trial): TRYING,
+        of_release("startup-check", NAMESPACE): LOOKING,
     }
 
 
@@ -130,7 +145,7 @@ def test_the_roles_of_the_cluster_get_rights_on_event_types(releases: Mapping[st
 
 
 def test_objects_of_the_cluster_have_names_of_their_release(releases: Mapping[str, Rendered]) -> None:
-    """Two releases of one name in two namespaces do not take each other's."""
+    """No namespace has a dot: whatever two releases are called, they do not take each other's."""
     for name in ("the whole cluster", "policies of the whole cluster"):
         for kind in ("ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy"):
-            assert all(one.startswith(f"{NAMESPACE}-aviso") for one in releases[name].names(kind))
+            assert all(one.startswith(f"{NAMESPACE}.aviso") for one in releases[name].names(kind))

@@ -15,7 +15,7 @@ CONTAINER: Final = {
     "capabilities": {"drop": ["ALL"]},
 }
 # Who asks the cluster something, besides Spark's drivers, which make their executors.
-_ASK_THE_CLUSTER: Final = ("-operator", "-release-finalizers", "-test-round-trip")
+_ASK_THE_CLUSTER: Final = ("-operator", "-release-finalizers", "-startup-check", "-test-round-trip")
 
 
 def _pods(releases: Mapping[str, Rendered]) -> Iterator[tuple[str, Object]]:
@@ -35,7 +35,7 @@ def test_no_pod_runs_as_anybody_who_may_more_than_it_has_to(releases: Mapping[st
 
 def test_no_container_gains_rights_or_writes_where_its_program_is(releases: Mapping[str, Rendered]) -> None:
     for where, spec in _pods(releases):
-        for container in spec["containers"]:
+        for container in (*spec.get("initContainers", ()), *spec["containers"]):
             assert container["securityContext"] == CONTAINER, where
             # What is read only has a place to write to.
             assert "/tmp" in {mount["mountPath"] for mount in container["volumeMounts"]}, where  # noqa: S108
@@ -48,9 +48,9 @@ def test_services_hold_no_token_of_the_cluster(releases: Mapping[str, Rendered])
     for where, spec in _pods(releases):
         assert spec["enableServiceLinks"] is False, where
         is_driver = "driver" in where or spec.get("serviceAccountName") == "aviso-spark"
-        assert spec.get("automountServiceAccountToken", is_driver) is (
-            is_driver or where.endswith(_ASK_THE_CLUSTER)
-        ), where
+        # Without rights the check asks addresses alone.
+        asks = where.endswith(_ASK_THE_CLUSTER) and spec["serviceAccountName"] != "default"
+        assert spec.get("automountServiceAccountToken", is_driver) is (is_driver or asks), where
 
 
 def test_only_the_operator_and_the_hooks_have_one_in_the_release_by_itself(release: Rendered) -> None:
@@ -62,6 +62,7 @@ def test_only_the_operator_and_the_hooks_have_one_in_the_release_by_itself(relea
     assert holders == {
         "Deployment aviso-operator",
         "Job aviso-release-finalizers",
+        "Job aviso-startup-check",
         "Pod aviso-test-round-trip",
     }
 

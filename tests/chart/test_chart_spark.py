@@ -180,7 +180,9 @@ def test_a_changed_job_is_another_job(chart: Chart) -> None:
 
     def names(*arguments: str) -> set[str]:
         job = {"runner": "client", "arguments": list(arguments)}
-        return chart.render({"spark": {"enabled": True, "jobs": {"push": job}}}).names("Job")
+        return chart.render(
+            {"spark": {"enabled": True, "namespaces": ["jobs"], "jobs": {"push": job}}}
+        ).names("Job")
 
     assert names("a") != names("b")
     assert names("a") == names("a")
@@ -237,12 +239,19 @@ def test_a_job_runs_where_there_is_an_account_for_it(releases: Mapping[str, Rend
     assert places == {"by-apache": "jobs", "by-kubeflow": "jobs", "elsewhere": "more-jobs"}
 
 
-@pytest.mark.parametrize("words", ["--filter region='north'", 'a "quoted" word', "a,b\\c"])
-def test_arguments_arrive_as_they_were_written(chart: Chart, words: str) -> None:
-    values = {
-        "spark": {"enabled": True, "jobs": {one: {"runner": one, "arguments": [words]} for one in RUNNERS}}
-    }
-    release = chart.render(values)
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        *((words, words) for words in ("--filter region='north'", 'a "quoted" word', "a,b\\c", "0600")),
+        (3, "3"),
+        (10_000_000, "10000000"),
+        (0.25, "0.25"),
+    ],
+)
+def test_arguments_arrive_as_they_were_written(chart: Chart, given: str | float, words: str) -> None:
+    """As texts, also where they are numbers: the definitions take no others."""
+    jobs = {one: {"runner": one, "arguments": [given]} for one in RUNNERS}
+    release = chart.render({"spark": {"enabled": True, "namespaces": ["jobs"], "jobs": jobs}})
     assert release.one("SparkApplication", "apache")["spec"]["driverArgs"] == [words]
     assert release.one("SparkApplication", "kubeflow")["spec"]["arguments"] == [words]
     (job,) = [one for one in release.all("Job") if one["metadata"]["name"].startswith("client-")]

@@ -49,7 +49,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
     "names": ValueSet(
         {
             "fullnameOverride": "weather",
-            "commonLabels": {"team": "forecast"},
+            "commonLabels": {"team": "forecast", "app.kubernetes.io/instance": "another"},
             "commonAnnotations": {"owner": "forecast@example.org"},
             "monitoring": {"dashboard": {"enabled": True}},
         }
@@ -126,6 +126,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
                     {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
                 ],
                 "apiServer": [{"ipBlock": {"cidr": "10.0.0.0/24"}}],
+                "dnsPorts": [53],
                 "extraEgress": [{"to": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}],
             },
             "nats": {"replicas": 3},
@@ -198,6 +199,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
         {
             "spark": {
                 "enabled": True,
+                "namespaces": ["jobs"],
                 "jobs": {runner: {"runner": runner} for runner in ("apache", "kubeflow", "client")},
             }
         }
@@ -241,6 +243,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
             "ingest": {"image": {"tag": "1.2.3", "digest": DIGEST, "pullPolicy": "Always"}},
             "spark": {
                 "enabled": True,
+                "namespaces": ["jobs"],
                 "image": {"pullPolicy": "Always"},
                 "jobs": {"push": {"runner": "client"}},
             },
@@ -262,7 +265,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
             ],
             priorityClassName="system-cluster-critical",
             podAnnotations={"example.org/note": "yes"},
-            podLabels={"example.org/team": "forecast"},
+            podLabels={"example.org/team": "forecast", "app.kubernetes.io/component": "another"},
             extraEnv=[{"name": "TZ", "value": "UTC"}],
             extraVolumes=[{"name": "more", "emptyDir": {}}],
             extraVolumeMounts=[{"name": "more", "mountPath": "/more"}],
@@ -272,7 +275,7 @@ SETS: Final[Mapping[str, ValueSet]] = {
         {
             **_every(COMPONENTS, serviceAccount={"create": False, "name": "given"}),
             "rbac": {"create": False},
-            "spark": {"enabled": True},
+            "spark": {"enabled": True, "namespaces": ["aviso-system"], "allowReleaseNamespace": True},
         }
     ),
     "accounts by other names": ValueSet(

@@ -2,43 +2,69 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from support.cluster_objects import service_account
+from aviso_core.schema.stream import stream_name
+from support.cluster_objects import EventSchemas, service_account
+from support.event_logs import ask_broker
+from support.operators import running_operator
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from support.apiserver import ApiServer
-    from support.installations import Installation
+    from support.nats import Server
+    from support.services import Program
 
 _RULES = ({"apiGroups": ["aviso.dev"], "resources": ["eventschemas"], "verbs": ["create", "get", "delete"]},)
 _TRIAL = "aviso-trial"
 
 
-@pytest.fixture(scope="module")
-def kubeconfig(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the rights of the chart's test, and no more."""
-    file = tmp_path_factory.mktemp("tester") / "kubeconfig"
-    server.write_kubeconfig(file, service_account(server, "shared", "tester", rules=_RULES))
-    return file
+class Tried(NamedTuple):
+    """An installation as the pod of the test finds it."""
+
+    kubeconfig: Path
+    objects: EventSchemas
+    service: str
+    broker: Server
+
+    @property
+    def names(self) -> set[str]:
+        """What event types are declared."""
+        return {found["metadata"]["name"] for found in self.objects.select()}
 
 
-def round_trip(
-    kubeconfig: Path, installation: Installation, *flags: str, watch_at: str | None = None
-) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def tried(server: ApiServer, broker: Server, service: Program, namespace: str, tmp_path: Path) -> Tried:
+    """Give a namespace without an operator, to an account with the rights of the chart's test and no more."""
+    file = tmp_path / "kubeconfig"
+    server.write_kubeconfig(file, service_account(server, namespace, "tester", rules=_RULES))
+    return Tried(file, EventSchemas(server, namespace), service.url, broker)
+
+
+@pytest.fixture
+def served(tried: Tried, server: ApiServer, operator_folder: Path) -> Iterator[Tried]:
+    """Give the same with an operator."""
+    scope = f"--namespace={tried.objects.namespace}"
+    with running_operator(operator_folder, server.kubeconfig, tried.broker.url, scope):
+        yield tried
+
+
+def round_trip(tried: Tried, *flags: str, watch_at: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run it as the pod of the test does."""
-    namespace = installation.objects.namespace
-    addresses = (f"--publish-at={installation.service}", f"--watch-at={watch_at or installation.service}")
+    namespace = tried.objects.namespace
+    addresses = (f"--publish-at={tried.service}", f"--watch-at={watch_at or tried.service}")
     command = [sys.executable, "-m", "aviso_operator.installation", "round-trip", *addresses]
     return subprocess.run(
         [*command, f"--namespace={namespace}", f"--name={_TRIAL}", *flags],
-        env=os.environ | {"KUBECONFIG": str(kubeconfig)},
+        env=os.environ | {"KUBECONFIG": str(tried.kubeconfig)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -46,24 +72,22 @@ def round_trip(
     )
 
 
-def names_of(installation: Installation) -> set[str]:
-    return {found["metadata"]["name"] for found in installation.objects.select()}
+def streams_of(tried: Tried) -> set[str]:
+    return set(asyncio.run(ask_broker(tried.broker.url, "STREAM.NAMES"))["streams"] or ())
 
 
-def test_an_event_comes_round_and_nothing_is_left(kubeconfig: Path, installation: Installation) -> None:
-    ran = round_trip(kubeconfig, installation)
+def test_an_event_comes_round_and_nothing_is_left(served: Tried) -> None:
+    ran = round_trip(served)
     assert ran.returncode == 0, ran.stderr
     told = [line.partition(":")[0] for line in ran.stdout.splitlines()]
     assert told == ["event type", "watching", "published", "received", "event type"]
-    assert _TRIAL not in names_of(installation)
-    assert installation.stream_called(_TRIAL.upper()) is None
+    assert not served.names
+    assert stream_name(_TRIAL) not in streams_of(served)
 
 
-def test_what_a_trial_that_was_cut_off_has_left_is_no_hindrance(
-    kubeconfig: Path, installation: Installation
-) -> None:
+def test_what_a_trial_that_was_cut_off_has_left_is_no_hindrance(served: Tried) -> None:
     """Its event type may say anything by now."""
-    installation.objects.create(
+    served.objects.create(
         _TRIAL,
         {
             "eventType": "aviso_trial",
@@ -73,27 +97,21 @@ def test_what_a_trial_that_was_cut_off_has_left_is_no_hindrance(
             "deletionPolicy": "Delete",
         },
     )
-    ran = round_trip(kubeconfig, installation)
+    ran = round_trip(served)
     assert ran.returncode == 0, ran.stderr
 
 
-def test_a_service_that_does_not_answer_is_named_and_the_trial_removed(
-    kubeconfig: Path, installation: Installation
-) -> None:
-    ran = round_trip(kubeconfig, installation, "--seconds=20", watch_at="http://127.0.0.1:9")
+def test_a_service_that_does_not_answer_is_named_and_the_trial_removed(served: Tried) -> None:
+    ran = round_trip(served, "--seconds=20", watch_at="http://127.0.0.1:9")
     assert ran.returncode == 1
     assert "POST /api/v1/watch" in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert _TRIAL not in names_of(installation)
+    assert not served.names
 
 
-def test_an_event_type_that_does_not_get_ready_is_told_with_its_reason(
-    kubeconfig: Path, alone: Installation, server: ApiServer, tmp_path: Path
-) -> None:
-    """Nobody serves that namespace."""
-    file = tmp_path / "kubeconfig"
-    server.write_kubeconfig(file, service_account(server, alone.objects.namespace, "tester", rules=_RULES))
-    ran = round_trip(file, alone, "--seconds=1")
+def test_an_event_type_that_does_not_get_ready_is_told_with_its_reason(tried: Tried) -> None:
+    """Nobody looks after that namespace."""
+    ran = round_trip(tried, "--seconds=1")
     assert ran.returncode == 1
     assert "not ready after 1 s: the operator has said nothing of it" in ran.stderr
-    assert _TRIAL not in names_of(alone)
+    assert not tried.names

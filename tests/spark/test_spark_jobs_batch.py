@@ -13,6 +13,9 @@ import pytest
 from pyspark.sql import functions as sql
 
 from aviso_spark.command import main
+from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.jobs.batch_notify import read_receipts
+from aviso_spark.watermark import Watermark, reached
 from pyspark_aviso.options import OptionError
 from pyspark_aviso.receipts import dead_letters, notify, replay_dead_letters
 from support.http_faults import Changed, Refusal, running_fault_proxy
@@ -196,6 +199,81 @@ def test_with_a_watermark_only_what_is_new_is_sent(
         assert job(service, *asked) == 0
     assert statuses(spark, kept) == {"accepted": 7}
     assert json.loads((tmp_path / "mark").read_text()) == {"column": "seen", "value": "6"}
+
+
+def test_rows_without_a_watermark_are_told_and_not_sent(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody could tell whether they are new."""
+    rows = [{**row, "seen": n or None} for n, row in enumerate(rows_of("seen at times", 3))]
+    spark.createDataFrame(rows, "basin string, level int, headline string, seen int").write.parquet(
+        str(tmp_path / "in")
+    )
+    mark = ("--watermark", str(tmp_path / "mark"), "--watermark-column", "seen")
+    asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED, *mark)
+    assert job(service, *asked, "--receipts", str(tmp_path / "r")) == 1
+    assert "1 × null in --watermark-column seen, and never sent" in capsys.readouterr().out
+    assert statuses(spark, tmp_path / "r") == {"accepted": 2}
+    assert json.loads((tmp_path / "mark").read_text())["value"] == "2"
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity"])
+def test_a_value_without_end_does_not_become_the_watermark(value: str, spark: SparkSession) -> None:
+    """Nothing would ever be new behind it."""
+    rows = spark.createDataFrame([(1.0,), (float(value),), (None,)], "seen double")
+    with pytest.raises(NotUnderstood, match=r"--watermark-column seen: NaN or infinite in 1 rows.* --where"):
+        reached(rows, "seen")
+    assert reached(rows.where("abs(seen) < double('Infinity')"), "seen").mark == Watermark(
+        column="seen", value="1.0"
+    )
+    assert reached(rows.where("seen is null"), "seen") == (None, 1)
+
+
+def test_receipts_of_runs_with_other_columns_are_read_with_all_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A dead letter has its shape and its time also where another run had none."""
+    common = ("'x' event_type", "map('a', '1') identifier", "'{}' payload", "'rejected' status")
+    more = ("timestamp'2030-01-01' time", "'POLYGON' geometry")
+    for name, columns in (("run=a", common), ("run=b", (*common, *more))):
+        spark.range(1).selectExpr(f"'{name}' id", *columns).write.parquet(str(tmp_path / name))
+    found = {row["id"]: row for row in dead_letters(read_receipts(spark, str(tmp_path))).collect()}
+    assert (found["run=a"]["geometry"], found["run=b"]["geometry"]) == (None, "POLYGON")
+    assert found["run=b"]["time"] is not None
+
+
+def test_receipts_are_not_kept_beside_those_of_a_stream(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever reads the folder would not see them."""
+    spark.createDataFrame(rows_of("beside a stream", 1)).write.parquet(str(tmp_path / "in"))
+    (tmp_path / "r" / "_spark_metadata").mkdir(parents=True)
+    asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED)
+    assert job(service, *asked, "--receipts", str(tmp_path / "r")) == 2
+    assert "it has the receipts of a stream" in capsys.readouterr().err
+    assert stored(service, "beside a stream") == []
+
+
+def test_what_broke_off_long_ago_is_not_done_again_unless_that_is_accepted(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The service has forgotten the ids by then, and everybody would be told twice."""
+    kept = tmp_path / "r"
+    spark.createDataFrame(rows_of("broke off", 2)).write.parquet(str(tmp_path / "in"))
+    asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED, "--receipts", str(kept))
+    with running_fault_proxy(service.url) as proxy:
+        proxy.faults = [Refusal(503)] * 1000
+        assert main([*asked, "--url", proxy.url, "--deadline-seconds", "1"]) == 3
+    (begun,) = kept.glob("_begun-*.json")
+    said = json.loads(begun.read_text())
+    begun.write_text(json.dumps({**said, "begun_at": said["begun_at"] - 5000}))
+    capsys.readouterr()
+    assert job(service, *asked) == 3
+    assert "Give --accept-repeats" in capsys.readouterr().err
+    assert stored(service, "broke off") == []
+    assert job(service, *asked, "--accept-repeats") == 0
+    assert len(stored(service, "broke off")) == 2
+    assert list(kept.glob("_begun-*")) == []
 
 
 def test_an_event_type_that_there_is_not_is_told_with_those_that_there_are(

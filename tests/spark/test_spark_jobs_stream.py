@@ -7,11 +7,15 @@ import os
 import signal
 import threading
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from aviso_spark.command import main
+from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.folders import open_folder
+from aviso_spark.stream_receipts import check_folder
 from pyspark_aviso.receipts import dead_letters
 from support.http_faults import Changed, LostAnswer, Refusal, running_fault_proxy
 from support.spark_jobs import BUOYS, STORMS, job, running_storms
@@ -247,3 +251,22 @@ def test_columns_that_are_not_said_are_told_from_what_is_there(
     asked = ("stream-notify", str(tmp_path / "in"), "--format", "json", "--event-type", BUOYS, "--dry-run")
     assert (spark.version is not None, job(service, *asked)) == (True, 2)
     assert '--columns "height DOUBLE,name STRING"' in capsys.readouterr().err
+
+
+def test_a_plain_path_is_looked_for_where_spark_looks_for_it(spark: SparkSession, tmp_path: Path) -> None:
+    """That need not be this machine: the file system that is there by default is another one on many clusters."""
+    for name in ("offsets", "commits"):
+        (tmp_path / "cp" / name).mkdir(parents=True)
+        (tmp_path / "cp" / name / "0").write_text("v1\n")
+    settings = {
+        "fs.defaultFS": "viewfs://cluster/",
+        "fs.viewfs.mounttable.cluster.link./user": tmp_path.as_uri(),
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        with pytest.raises(NotUnderstood, match="has kept its receipts elsewhere"):
+            check_folder("/user/new", "/user/cp", open_=partial(open_folder, spark))
+    finally:
+        for name in settings:
+            spark.conf.unset(name)

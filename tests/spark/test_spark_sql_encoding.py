@@ -1,4 +1,4 @@
-"""The two encoders agree: the same rows become the same bytes, and so the same ids, by Spark SQL and by Python."""
+"""The encoders agree: the same rows become the same bytes, and so the same ids, by Spark SQL, by Python and in jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aviso_spark.event_schema import EventSchema, FieldRules
+from aviso_spark.expressions import Expressions
+from aviso_spark.mapping import mapped
 from pyspark_aviso.encode import Encoder
+from pyspark_aviso.ids import record_id
 from pyspark_aviso.sql_encoding import encode
 
 if TYPE_CHECKING:
@@ -73,7 +77,7 @@ def test_both_encoders_write_the_same_bytes(spark: SparkSession, rows: list[Any]
 
 @pytest.mark.parametrize("kind", ["struct", "map", "array", "variant"])
 def test_both_encoders_spell_nested_payloads_alike(spark: SparkSession, kind: str) -> None:
-    """Integers, texts and nulls; of floating-point numbers and times they need not."""
+    """Integers, texts and nulls; of floating-point numbers they need not."""
     payload = {
         "struct": "struct('é\"' as text, cast(null as int) as none, 9007199254740993 as large, array(1, null) as list)",
         "map": "map('b', 1, 'a', null)",
@@ -86,6 +90,50 @@ def test_both_encoders_spell_nested_payloads_alike(spark: SparkSession, kind: st
 
     assert by_sql == by_python
     assert len(by_sql) == 2
+
+
+# Each is a payload, and its spelling; None is a fault of its row.
+PAYLOADS: Final = json.loads((VECTORS.parent / "payload_vectors.json").read_text())
+
+
+@pytest.mark.parametrize("vector", PAYLOADS, ids=[vector["what"] for vector in PAYLOADS])
+def test_sink_sql_encoder_and_jobs_spell_payloads_alike(spark: SparkSession, vector: dict[str, Any]) -> None:
+    """What one of them refuses all refuse, with the field at fault; whatever zone the session is in."""
+    df = spark.range(1).selectExpr("map('name', 'a') as identifier", f"{vector['sql']} as payload")
+    schema = EventSchema(event_type="t", fields=(FieldRules(name="name"),))
+    given = Expressions(fields={"name": "'a'"}, payload=vector["sql"])
+    spark.conf.set("spark.sql.session.timeZone", "America/Santiago")
+    try:
+        by_sql, by_python = both(df, event_type="t")
+        (row,) = mapped(spark.range(1), schema, given).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    assert by_sql == by_python
+    if vector["json"] is None:
+        assert by_sql == [None]
+        assert (row.refused.field, "JSON cannot say" in row.refused.error) == ("payload", True)
+        with pytest.raises(ValueError, match="Expecting value"):
+            json.loads(row.payload, parse_constant=no_json)
+    else:
+        assert (by_sql[0] or b"").decode().partition(',"payload":')[2] == vector["json"] + "}\n"
+        assert (row.payload, row.refused) == (vector["json"], None)
+
+
+def no_json(constant: str) -> None:
+    """Refuse what Python's reader takes beside JSON."""
+    raise ValueError(f"Expecting value, not {constant}")
+
+
+def test_rows_that_differ_by_a_microsecond_have_different_ids(spark: SparkSession) -> None:
+    """Those of a job are made of the payload as the job spells it."""
+    rows = spark.sql(
+        "SELECT timestamp'2030-01-01 00:00:00.123456' + make_dt_interval(0, 0, 0, id * 1e-6) AS t FROM range(2)"
+    )
+    schema = EventSchema(event_type="t", fields=(FieldRules(name="name"),))
+    made = mapped(rows, schema, Expressions(fields={"name": "'a'"}, payload="struct(t)")).collect()
+
+    assert len({record_id("", "t", row.identifier, row.payload.encode()) for row in made}) == 2
 
 
 def test_both_encoders_spell_an_identifier_of_a_struct_and_times_alike(spark: SparkSession) -> None:

@@ -49,7 +49,8 @@ def test_streams_go_on_across_a_rollout(event_types: Installed, scripts: PodScri
     print(told["ends"], told["refusals"])
     assert (told["lost"], told["repeated"], told["out_of_order"]) == (0, 0, 0)
     again = told["opened_again"]
-    assert len(again) >= STREAMS
+    # Each once as a rule: one that comes to an old pod which has not been told to stop yet ends again.
+    assert STREAMS <= len(again) < 2 * STREAMS
     by_second = sorted(Counter(map(math.floor, again)).values())
     p99 = by_second[math.ceil(0.99 * len(by_second)) - 1]
     print(f"{len(again)} streams opened again, at most {by_second[-1]} in a second, p99 {p99}")

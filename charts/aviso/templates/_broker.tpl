@@ -43,6 +43,9 @@
 {{- else if eq $external.auth.kind "credentials" -}}
 {{- $_ := set $jetstream "credentials_file" (printf "/etc/aviso/nats/%s.creds" .component) -}}
 {{- end -}}
+{{- if and $external.tls.clientCertificate (not $external.tls.existingSecret) -}}
+{{- fail "externalNats.tls.existingSecret names the Secret with the certificate, as externalNats.tls.clientCertificate is true" -}}
+{{- end -}}
 {{- if $external.tls.existingSecret -}}
 {{- $_ := set $jetstream "tls_ca_file" "/etc/aviso/nats-tls/ca.crt" -}}
 {{- if $external.tls.clientCertificate -}}
@@ -83,6 +86,15 @@
 {{- .Values.externalNats.tls.existingSecret -}}
 {{- else if .Values.nats.tls.enabled -}}
 {{- required "nats.tls.existingSecret names the Secret with the certificate, as nats.tls.enabled is true" .Values.nats.tls.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The sum of those certificates, as annotations of pods: who reads them at its start is started anew by a changed one. */}}
+{{- define "aviso.nats.tlsChecksum" -}}
+{{- with include "aviso.nats.tlsSecret" . -}}
+{{- with lookup "v1" "Secret" $.Release.Namespace . -}}
+checksum/nats-tls: {{ toJson .data | sha256sum }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

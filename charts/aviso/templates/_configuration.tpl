@@ -54,6 +54,63 @@ https://{{ first .Values.httpRoute.hostnames }}
 {{- end -}}
 {{- end -}}
 
+{{/* What the chart computes because other objects go by it, and the value to set instead, if there is one. */}}
+{{- define "aviso.computed" -}}
+application.host: ""
+application.port: ""
+application.base_url: baseUrl
+auth.enabled: auth.enabled
+auth.mode: auth.mode
+auth.admin_roles: auth.adminRoles
+auth.auth_o_tron_url: auth.authOTronUrl
+auth.issuers: auth.issuers
+auth.jwt_secret: auth.jwtSecret.existingSecret
+auth.kubernetes.enabled: auth.kubernetes.enabled
+auth.kubernetes.audience: auth.kubernetes.audience
+auth.kubernetes.realm: auth.kubernetes.realm
+metrics.enabled: ""
+metrics.host: ""
+metrics.port: ""
+registry.kind: ""
+notification_backend.kind: ""
+notification_backend.jetstream.nats_url: externalNats.url
+notification_backend.jetstream.replicas: nats.replicas or externalNats.replicas
+notification_backend.jetstream.user: externalNats.auth.users
+notification_backend.jetstream.password: nats.auth.existingSecret or externalNats.auth.existingSecret
+notification_backend.jetstream.token: externalNats.auth.existingSecret
+notification_backend.jetstream.credentials_file: externalNats.auth.existingSecret
+notification_backend.jetstream.tls_ca_file: nats.tls.existingSecret or externalNats.tls.existingSecret
+notification_backend.jetstream.tls_certificate_file: externalNats.tls.clientCertificate
+notification_backend.jetstream.tls_key_file: externalNats.tls.clientCertificate
+notification_backend.jetstream.max_messages: streams.maxMessages
+notification_backend.jetstream.max_bytes: streams.maxBytes
+ingest.batch_max_records: ingest.batch.maxRecords
+ingest.batch_max_bytes: ingest.batch.maxBytes
+ingest.max_bytes_in_flight: ingest.maxBytesInFlight
+watch_endpoint.sse_heartbeat_interval_sec: gateway.stream.heartbeatSeconds
+watch_endpoint.connection_max_duration_sec: gateway.stream.maxConnectionSeconds
+live_sets.heartbeat_seconds: gateway.stream.heartbeatSeconds
+streams.max_streams: gateway.stream.maxStreams
+streams.max_streams_per_user: gateway.stream.maxStreamsPerUser
+streams.max_streams_per_address: gateway.stream.maxStreamsPerAddress
+streams.lifetime_jitter_percent: gateway.stream.lifetimeJitterPercent
+streams.drain_seconds: gateway.stream.drainWindowSeconds
+streams.trusted_proxy_hops: gateway.trustedProxyHops
+{{- end -}}
+
+{{/* Takes given (a map) and where (the value that it is). */}}
+{{- define "aviso.refuseComputed" -}}
+{{- range $path, $instead := include "aviso.computed" . | fromYaml -}}
+{{- $found := $.given -}}
+{{- range splitList "." $path -}}
+{{- if kindIs "map" $found }}{{ $found = get $found . }}{{ end -}}
+{{- end -}}
+{{- if ne (toJson $found) (toJson "") -}}
+{{- fail (printf "%s.%s is %s, and other objects go by what the chart writes there: %s" $.where $path (toJson $found) (empty $instead | ternary "leave it away" (printf "set %s instead" $instead))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The whole configuration of a component, as YAML: takes own, the blocks that only this component has. */}}
 {{- define "aviso.configuration" -}}
 {{- $root := .root -}}
@@ -65,7 +122,10 @@ https://{{ first .Values.httpRoute.hostnames }}
   "metrics" (dict "enabled" true "host" "0.0.0.0" "port" 9090)
   "logging" (dict "level" $root.Values.logging.level)
 -}}
-{{- $more := mergeOverwrite (deepCopy $root.Values.config) (deepCopy (index $root.Values .component).config) -}}
+{{- $given := (index $root.Values .component).config -}}
+{{- include "aviso.refuseComputed" (dict "given" $root.Values.config "where" "config") -}}
+{{- include "aviso.refuseComputed" (dict "given" $given "where" (printf "%s.config" .component)) -}}
+{{- $more := mergeOverwrite (deepCopy $root.Values.config) (deepCopy $given) -}}
 {{- mergeOverwrite $settings (default (dict) .own) $more | toYaml -}}
 {{- end -}}
 

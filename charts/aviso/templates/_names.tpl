@@ -19,22 +19,24 @@
 {{- if eq .component "edge" -}}{{ $fullname }}{{- else -}}{{ $fullname }}-{{ .component }}{{- end -}}
 {{- end -}}
 
-{{/* What is the name of an object of the whole cluster: two releases of one name live in two namespaces. */}}
+{{/* What is the name of an object of the whole cluster. No namespace has a dot, so no two releases have one name. */}}
 {{- define "aviso.clusterName" -}}
-{{- printf "%s-%s" .Release.Namespace (include "aviso.fullname" .) -}}
+{{- printf "%s.%s" .Release.Namespace (include "aviso.fullname" .) -}}
 {{- end -}}
 
 {{- define "aviso.selectorLabels" -}}
 app.kubernetes.io/name: aviso
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{- define "aviso.labels" -}}
-{{- with .root.Values.commonLabels }}{{ toYaml . }}
-{{ end -}}
+{{- merge (include "aviso.ownLabels" . | fromYaml) .root.Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{- define "aviso.ownLabels" -}}
 app.kubernetes.io/name: aviso
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
@@ -101,9 +103,21 @@ automountServiceAccountToken: false
 {{- end -}}
 {{- end -}}
 
+{{/* Where an EventSchema is tried: in the release's namespace, or in the first of those that the operator serves. */}}
+{{- define "aviso.trialNamespace" -}}
+{{- $watched := (include "aviso.watchedNamespaces" . | fromJson).names -}}
+{{- if and $watched (not (has .Release.Namespace $watched)) }}{{ first $watched }}{{ else }}{{ .Release.Namespace }}{{ end -}}
+{{- end -}}
+
 {{/* The namespaces that jobs of Spark run in, as JSON in {"names": […]}. */}}
 {{- define "aviso.sparkNamespaces" -}}
-{{- dict "names" (default (list .Release.Namespace) .Values.spark.namespaces | uniq) | toJson -}}
+{{- if not .Values.spark.namespaces -}}
+{{- fail "spark.namespaces says where jobs run: name at least one, as spark.enabled is true" -}}
+{{- end -}}
+{{- if and (has .Release.Namespace .Values.spark.namespaces) (not .Values.spark.allowReleaseNamespace) -}}
+{{- fail (printf "spark.namespaces has %s, the release's own: drivers make pods there, which can mount the broker's passwords and disks. Name another namespace, or set spark.allowReleaseNamespace to say that it is meant" .Release.Namespace) -}}
+{{- end -}}
+{{- dict "names" (.Values.spark.namespaces | uniq) | toJson -}}
 {{- end -}}
 
 {{- define "aviso.hasEdge" -}}

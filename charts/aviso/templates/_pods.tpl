@@ -2,10 +2,7 @@
 
 {{- define "aviso.podMetadata" -}}
 labels:
-  {{- include "aviso.selectorLabels" . | nindent 2 }}
-  {{- with merge (dict) (index .root.Values .component).podLabels .root.Values.commonLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+  {{- merge (include "aviso.selectorLabels" . | fromYaml) (index .root.Values .component).podLabels .root.Values.commonLabels | toYaml | nindent 2 }}
 {{- with merge (dict) (index .root.Values .component).podAnnotations (default (dict) .checksums) }}
 annotations:
   {{- toYaml . | nindent 2 }}

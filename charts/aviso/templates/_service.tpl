@@ -36,7 +36,7 @@ metadata:
   {{- include "aviso.metadata" (dict "root" $root "component" .component "name" (include "aviso.componentName" .)) | nindent 2 }}
 spec:
   {{- if not $values.autoscaling.enabled }}
-  replicas: {{ $values.replicas }}
+  replicas: {{ int64 $values.replicas }}
   {{- end }}
   revisionHistoryLimit: 3
   {{- with $ready }}
@@ -54,7 +54,7 @@ spec:
       {{- include "aviso.selectorLabels" . | nindent 6 }}
   template:
     metadata:
-      {{- include "aviso.podMetadata" (dict "root" $root "component" .component "checksums" (dict "checksum/config" (include "aviso.service.configMap" . | sha256sum))) | nindent 6 }}
+      {{- include "aviso.podMetadata" (dict "root" $root "component" .component "checksums" (merge (dict "checksum/config" (include "aviso.service.configMap" . | sha256sum)) (include "aviso.nats.tlsChecksum" $root | fromYaml))) | nindent 6 }}
     spec:
       {{- include "aviso.podSpec" . | nindent 6 }}
       terminationGracePeriodSeconds: {{ $grace }}
@@ -120,23 +120,28 @@ spec:
 {{- $values := index .root.Values .component -}}
 {{- $isGateway := eq .component "gateway" -}}
 {{- if $values.autoscaling.enabled -}}
+{{- with $values.autoscaling -}}
+{{- if gt (int64 .minReplicas) (int64 .maxReplicas) -}}
+{{- fail (printf "%s.autoscaling.minReplicas is %d, and maxReplicas is %d: lower one or raise the other" $.component (int64 .minReplicas) (int64 .maxReplicas)) -}}
+{{- end -}}
+{{- end }}
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
   {{- include "aviso.metadata" (dict "root" .root "component" .component "name" (include "aviso.componentName" .)) | nindent 2 }}
 spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ include "aviso.componentName" . }}}
-  minReplicas: {{ $values.autoscaling.minReplicas }}
-  maxReplicas: {{ $values.autoscaling.maxReplicas }}
+  minReplicas: {{ int64 $values.autoscaling.minReplicas }}
+  maxReplicas: {{ int64 $values.autoscaling.maxReplicas }}
   metrics:
     - type: Resource
-      resource: {name: cpu, target: {type: Utilization, averageUtilization: {{ $values.autoscaling.cpuUtilization }}}}
+      resource: {name: cpu, target: {type: Utilization, averageUtilization: {{ int64 $values.autoscaling.cpuUtilization }}}}
     {{- if and $isGateway (gt (int $values.autoscaling.streamsPerPod) 0) }}
     # Streams that have nothing to say use no processor.
     - type: Pods
       pods:
         metric: {name: aviso_sse_connections_active}
-        target: {type: AverageValue, averageValue: {{ $values.autoscaling.streamsPerPod | quote }}}
+        target: {type: AverageValue, averageValue: {{ int64 $values.autoscaling.streamsPerPod | quote }}}
     {{- end }}
   {{- if $isGateway }}
   behavior:
@@ -145,7 +150,7 @@ spec:
       stabilizationWindowSeconds: 0
       policies: [{type: Percent, value: 100, periodSeconds: 30}]
     scaleDown:
-      stabilizationWindowSeconds: {{ $values.autoscaling.scaleDownSeconds }}
+      stabilizationWindowSeconds: {{ int64 $values.autoscaling.scaleDownSeconds }}
       policies: [{type: Pods, value: 1, periodSeconds: {{ max 60 (int $values.stream.drainWindowSeconds) | min 1800 }}}]
   {{- end }}
 {{- end -}}

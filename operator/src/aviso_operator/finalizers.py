@@ -17,12 +17,20 @@ _ATTEMPTS: Final = 5
 
 async def release_finalizers(cluster: Cluster, watched: Watched) -> list[str]:
     """Take our finalizer off all objects; return the keys of those that had it."""
-    released: list[str] = []
-    for namespace in watched.namespaces or (None,):
-        for resource in (await cluster.list_all(namespace)).resources:
-            if await _release(cluster, resource):
-                released.append(resource.key)
-    return released
+    return [
+        resource.key
+        for namespace in watched.namespaces or (None,)
+        for resource in await _all_of(cluster, namespace)
+        if await _release(cluster, resource)
+    ]
+
+
+async def _all_of(cluster: Cluster, namespace: str | None) -> tuple[Resource, ...]:
+    try:
+        return (await cluster.list_all(namespace)).resources
+    except Vanished:
+        # The definition or the namespace has gone, and its objects with it.
+        return ()
 
 
 async def _release(cluster: Cluster, resource: Resource) -> bool:

@@ -15,14 +15,15 @@ import msgspec
 
 from aviso_spark.common.arguments import Formatter, Parser, add_common
 from aviso_spark.common.exit_codes import EXIT_CODES
+from aviso_spark.common.kept_files import check_replaceable, check_writable
 from aviso_spark.common.launcher import pass_signals_on
-from aviso_spark.common.report import as_json, as_text
+from aviso_spark.common.report import as_json, as_text, one_line
 from aviso_spark.common.stopping import stopping_by_signals
 from aviso_spark.common.telling import judged
 from aviso_spark.jobs import analytics, archive, batch_notify, replay, stream_notify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from aviso_spark.common.report import Report
     from aviso_spark.common.stopping import Stopping
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "aviso-spark"
 JOBS: Final[tuple[Job, ...]] = (batch_notify, stream_notify, archive, replay, analytics)
+_KEPT_FILES: Final[Mapping[str, Callable[[str, str], None]]] = {
+    "report": check_writable,
+    "watermark": check_replaceable,
+}
 _MORE: Final = """\
 examples:
   $ aviso-spark batch-notify forecasts.parquet --event-type model_output --url http://127.0.0.1:8000 --dry-run
@@ -75,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # The top of everything: what Spark and the service raise has types of many kinds.
             logging.getLogger(__name__).debug("job failed", exc_info=error)
             code, line = judged(error, is_stopping=stopping.is_asked)
-            sys.stderr.write(f"{PROGRAM} {read['job']}: {line}\n")
+            sys.stderr.write(one_line(f"{PROGRAM} {read['job']}: {line}") + "\n")
             return code
     sys.stdout.write(as_text(report))
     return report.exit_code
@@ -89,6 +94,9 @@ def run(read: dict[str, Any], stopping: Stopping) -> Report:
 
     job = next(job for job in JOBS if read["job"] == job.NAME)
     wanted = job.wanted(read)
+    for name, check in _KEPT_FILES.items():
+        if read.get(name) is not None:
+            check(f"--{name}", read[name])
     found = SparkSession.getActiveSession()
     session = found or open_session(job.NAME, master=read["master"], settings=dict(read["conf"]))
     began = time.monotonic()

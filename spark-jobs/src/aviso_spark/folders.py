@@ -7,9 +7,10 @@ have its credentials; they are found in its virtual machine. A session on a serv
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from aviso_spark.common.problems import NotUnderstood
+from pyspark_aviso.places import file_system
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,27 @@ class File(NamedTuple):
 
     path: str
     size: int
+
+
+class ReadsFiles(Protocol):
+    """A folder that can be looked into."""
+
+    def is_file(self) -> bool:
+        """Tell whether it is none, but a file."""
+        ...
+
+    def names(self, path: str = "") -> list[str]:
+        """Return the names of what is right below a path; none where there is nothing."""
+        ...
+
+    def read_text(self, path: str) -> str:
+        """Return what is in a small file."""
+        ...
+
+
+def open_folder(session: SparkSession, place: str) -> ReadsFiles:
+    """Return a folder as Spark finds it; through a session on a server, as far as this machine reaches it."""
+    return Folder(session, place) if has_files(session) else ReachedFolder(place)
 
 
 def has_files(session: SparkSession) -> bool:
@@ -64,6 +86,16 @@ class Folder:
     def has(self, path: str) -> bool:
         """Tell whether there is something."""
         return bool(self._system.exists(self._at(path)))
+
+    def is_file(self) -> bool:
+        """Tell whether it is none, but a file."""
+        return bool(self.has("") and self._system.getFileStatus(self._root).isFile())
+
+    def names(self, path: str = "") -> list[str]:
+        """Return the names of what is right below a path; none where there is nothing."""
+        if not self.has(path):
+            return []
+        return [str(one.getPath().getName()) for one in self._system.listStatus(self._at(path))]
 
     def files(self, path: str = "") -> Iterator[File]:
         """Yield the files of data below a path: none whose name, or whose folder's name, begins with _ or a dot."""
@@ -124,3 +156,26 @@ class Folder:
 
     def _at(self, path: str) -> Any:
         return self._path_of(self._root, path) if path else self._root
+
+
+class ReachedFolder:
+    """A folder that this machine reaches by itself: one of its own, or one of a store that Arrow knows."""
+
+    def __init__(self, place: str) -> None:
+        self._files, self._root = file_system(place)
+
+    def is_file(self) -> bool:
+        """Tell whether it is none, but a file."""
+        return bool(self._files.get_file_info(self._root).is_file)
+
+    def names(self, path: str = "") -> list[str]:
+        """Return the names of what is right below a path; none where there is nothing."""
+        from pyarrow import fs  # type: ignore[import-untyped]  # it brings no types
+
+        selector = fs.FileSelector(f"{self._root}/{path}", allow_not_found=True)
+        return [str(entry.base_name) for entry in self._files.get_file_info(selector)]
+
+    def read_text(self, path: str) -> str:
+        """Return what is in a small file."""
+        with self._files.open_input_file(f"{self._root}/{path}") as file:
+            return str(file.read().decode())

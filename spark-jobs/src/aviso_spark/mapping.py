@@ -20,6 +20,7 @@ from aviso_spark.common.telling import shown
 from aviso_spark.expressions import Expressions
 from aviso_spark.footprint_columns import as_footprint
 from pyspark_aviso.receipt_rows import REFUSED_COLUMN
+from pyspark_aviso.sql_json import as_json, as_shown, unsayable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,14 +71,16 @@ def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFr
         for field in schema.texts
         if field.name in plan.fields
     }
+    payload, place = _payload(types)
     prepared = evaluated.select(
         sql.lit(schema.event_type).alias("event_type"),
         _identifier(texts).alias("identifier"),
-        _payload(types).alias("payload"),
+        sql.when(place.isNull(), payload).otherwise(as_shown(payload)).alias("payload"),
+        place.alias("unsayable"),
         *[sql.col(name).cast(kind).alias(name) for name, kind in _OTHERS.items() if name in types],
         *_footprints(schema, plan, types),
     )
-    others = [name for name in prepared.columns if name not in ("footprint", "identifier")]
+    others = [name for name in prepared.columns if name not in ("footprint", "identifier", "unsayable")]
     geometry = [sql.col("footprint.geometry").alias("geometry")] if "footprint" in prepared.columns else []
     refused = first_fault(_faults(schema, plan, prepared.columns)).alias(REFUSED_COLUMN)
     return prepared.select("event_type", "identifier", *others[1:], *geometry, refused)
@@ -119,14 +122,16 @@ def _identifier(texts: Mapping[str, Column]) -> Column:
     return sql.map_filter(sql.create_map(*entries), lambda _name, text: text.isNotNull())
 
 
-def _payload(types: Mapping[str, DataType]) -> Column:
-    match types.get("payload"):
+def _payload(types: Mapping[str, DataType]) -> tuple[Column, Column]:
+    """Return the payload as JSON, and where it has a number that JSON cannot say."""
+    kind, column, nothing = types.get("payload"), sql.col("payload"), sql.lit(None).cast("string")
+    match kind:
         case None:
-            return sql.lit(None).cast("string")
+            return nothing, nothing
         case StringType():
-            return sql.col("payload")
+            return column, nothing
         case StructType() | ArrayType() | MapType() | VariantType():
-            return sql.to_json(sql.col("payload"), {"ignoreNullFields": "false"})
+            return as_json(column), unsayable(column, kind, "payload")
         case other:
             raise NotUnderstood(
                 f"payload is JSON text, a struct, an array, a map or a variant, not {other.simpleString()}"
@@ -142,7 +147,7 @@ def _footprints(schema: EventSchema, plan: Expressions, types: Mapping[str, Data
         case StringType() | BinaryType():
             pass
         case StructType() | ArrayType():
-            column = sql.to_json(column)
+            column = as_json(column)
         case other:
             raise NotUnderstood(f"{name} is GeoJSON, WKT, WKB or a box, not {other.simpleString()}")
     return [as_footprint(column).alias("footprint")]
@@ -157,4 +162,6 @@ def _faults(schema: EventSchema, plan: Expressions, columns: Sequence[str]) -> I
         yield fault(sql.col("footprint.error").isNotNull(), name, sql.col("footprint.error"))
         if next(field for field in schema.fields if field.name == name).is_required:
             yield fault(sql.col("footprint.geometry").isNull(), name, sql.lit("is missing"))
+    told = sql.lit(" is NaN or infinite, which JSON cannot say: make it null or a text (nanvl, nullif)")
+    yield fault(sql.col("unsayable").isNotNull(), "payload", sql.concat(sql.col("unsayable"), told))
     yield from payload_faults(schema, sql.col("payload"))

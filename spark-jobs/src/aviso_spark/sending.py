@@ -8,8 +8,11 @@ from uuid import uuid4
 
 from pyspark.sql import functions as sql
 
+from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.progress import told_progress
 from aviso_spark.common.report import Finding, Report
+from aviso_spark.folders import Folder, has_files
+from aviso_spark.stream_progress import STREAM_ACCOUNT
 from pyspark_aviso.receipt_rows import REFUSED_COLUMN
 from pyspark_aviso.receipts import notify
 
@@ -47,6 +50,15 @@ def sent(
         counts = handle.write_to(target)
         findings = rejections(session.read.parquet(target)) if counts.rejected else ()
     return Report(job=job, counts=as_counts(counts), findings=findings, notes=(f"  receipts in {target}",))
+
+
+def check_receipts(session: SparkSession, folder: str) -> None:
+    """Refuse a folder of a stream's receipts: whoever reads it sees what the stream has written, and nothing else."""
+    if has_files(session) and Folder(session, folder).has(STREAM_ACCOUNT):
+        raise NotUnderstood(
+            f"--receipts {folder}: it has the receipts of a stream, beside which others are never read: "
+            "name another folder"
+        )
 
 
 def as_counts(counts: Counts) -> dict[str, int]:

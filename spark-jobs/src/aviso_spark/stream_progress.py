@@ -12,6 +12,9 @@ import msgspec
 OBSERVED: Final = "receipts"
 """The name under which a batch's outcomes are counted."""
 
+STREAM_ACCOUNT: Final = "_spark_metadata"
+"""The folder in which Spark's file sink keeps account of what a stream has written."""
+
 OUTCOMES: Final = ("accepted", "duplicate", "rejected")
 # What sources say themselves about what they have not handed over yet.
 _WAITING: Final = {"numFilesOutstanding": "files", "maxOffsetsBehindLatest": "messages"}

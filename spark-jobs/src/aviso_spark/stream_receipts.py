@@ -9,27 +9,33 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it brings no types
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as sql
 
 from aviso_spark.common.problems import JobError, NotUnderstood
-from aviso_spark.stream_progress import OBSERVED, OUTCOMES
-from pyspark_aviso.options import OptionError
-from pyspark_aviso.places import file_system
+from aviso_spark.common.telling import shown
+from aviso_spark.stream_progress import OBSERVED, OUTCOMES, STREAM_ACCOUNT
 from pyspark_aviso.receipts import notify
-from pyspark_aviso.resuming import RepeatsPossible, read_point, require_known_ids
+from pyspark_aviso.resuming import Point, RepeatsPossible, made_at, require_known_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from aviso_spark.common.service import ServiceAddress
+    from aviso_spark.folders import ReadsFiles
+
+    OpenFolder: TypeAlias = Callable[[str], ReadsFiles]
 
 PARTITIONS: Final = ("run", "status")
 
 _BATCH: Final = re.compile(r"(\d+)(\.compact)?")
-_ACCOUNT: Final = "_spark_metadata"
 
 
 def keeping_receipts(
@@ -45,16 +51,20 @@ def keeping_receipts(
     return named.writeStream.format("parquet").option("path", folder).partitionBy(*PARTITIONS)
 
 
-def check_folder(folder: str, checkpoint: str) -> None:
+def check_folder(folder: str, checkpoint: str, *, open_: OpenFolder) -> None:
     """Refuse a folder of receipts that belongs to another stream than the checkpoint does, or to no stream."""
-    begun, ended = (_latest(f"{checkpoint.rstrip('/')}/{name}") for name in ("offsets", "commits"))
-    kept = _latest(f"{folder.rstrip('/')}/{_ACCOUNT}")
+    with _readable(f"--checkpoint {checkpoint}"):
+        remembered = open_(checkpoint)
+        begun, ended = (_latest(remembered.names(name)) for name in ("offsets", "commits"))
+    with _readable(f"--receipts {folder}"):
+        receipts = open_(folder)
+        kept, is_used = _latest(receipts.names(STREAM_ACCOUNT)), _has_data(receipts.names())
     if kept is None and ended is not None:
         raise NotUnderstood(
             f"--receipts {folder}: the stream of --checkpoint {checkpoint} has kept its receipts elsewhere: name that "
             "folder, or begin anew with another checkpoint"
         )
-    if kept is None and _has_files(folder):
+    if kept is None and is_used:
         raise NotUnderstood(
             f"--receipts {folder}: there is something in it that no stream has written: name a folder of its own"
         )
@@ -65,17 +75,16 @@ def check_folder(folder: str, checkpoint: str) -> None:
         )
 
 
-def check_resumption(checkpoint: str, event_type: str, service: ServiceAddress) -> None:
+def check_resumption(checkpoint: str, event_type: str, service: ServiceAddress, *, open_: OpenFolder) -> None:
     """Refuse to do a batch again that was begun so long ago that the service no longer knows its ids."""
     now = time.time()
-    if not _is_folder(checkpoint):
-        raise NotUnderstood(
-            f"--checkpoint {checkpoint} is a file: name a folder, which is made where there is none"
-        )
-    try:
-        point = read_point(checkpoint, now=now)
-    except (OSError, ValueError) as error:
-        raise NotUnderstood(f"--checkpoint {checkpoint} cannot be read: {error}") from error
+    with _readable(f"--checkpoint {checkpoint}"):
+        folder = open_(checkpoint)
+        if folder.is_file():
+            raise NotUnderstood(
+                f"--checkpoint {checkpoint} is a file: name a folder, which is made where there is none"
+            )
+        point = _begun_point(folder, now=now)
     if point is None:
         return
     client = service.client()
@@ -87,28 +96,29 @@ def check_resumption(checkpoint: str, event_type: str, service: ServiceAddress) 
         client.close()
 
 
-def _latest(folder: str) -> int | None:
-    """Return the highest number of a batch that a folder of Spark's accounts names."""
-    found = [_BATCH.fullmatch(name) for name in _names(folder)]
+def _begun_point(checkpoint: ReadsFiles, *, now: float) -> Point | None:
+    """Return the batch that was begun and not ended; None where there is none."""
+    begun, ended = (_latest(checkpoint.names(name)) for name in ("offsets", "commits"))
+    if begun is None or begun == ended:
+        return None
+    path = f"offsets/{begun}"
+    return Point(begun, made_at(path, checkpoint.read_text(path)), now)
+
+
+@contextmanager
+def _readable(argument: str) -> Iterator[None]:
+    """Tell which argument named a place that cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError, Py4JError, PySparkException) as error:
+        raise NotUnderstood(f"{argument} cannot be read: {shown(error)}") from error
+
+
+def _latest(names: Iterable[str]) -> int | None:
+    """Return the highest number of a batch that is the name of a file in one of Spark's accounts."""
+    found = map(_BATCH.fullmatch, names)
     return max((int(match[1]) for match in found if match), default=None)
 
 
-def _has_files(folder: str) -> bool:
-    return any(not name.startswith((".", "_")) for name in _names(folder))
-
-
-def _is_folder(place: str) -> bool:
-    from pyarrow import fs  # type: ignore[import-untyped]  # it brings no types
-
-    files, path = file_system(place)
-    return bool(files.get_file_info(path).type in (fs.FileType.Directory, fs.FileType.NotFound))
-
-
-def _names(folder: str) -> list[str]:
-    from pyarrow import fs
-
-    try:
-        files, root = file_system(folder)
-        return [entry.base_name for entry in files.get_file_info(fs.FileSelector(root, allow_not_found=True))]
-    except (OSError, OptionError) as error:
-        raise NotUnderstood(f"{folder} cannot be read: {error}") from error
+def _has_data(names: Iterable[str]) -> bool:
+    return any(not name.startswith((".", "_")) for name in names)

@@ -64,10 +64,10 @@ class Following:
 
 
 def follow(
-    query: StreamingQuery, job: str, stopping: Stopping, *, every_seconds: float, out: TextIO = sys.stderr
+    query: StreamingQuery, job: str, stopping: Stopping, *, every_seconds: float, out: TextIO | None = None
 ) -> Sum:
     """Wait for the end of a query, and return what it has done. Its failure is raised."""
-    following = Following(query, job, every_seconds=every_seconds, out=out)
+    following = Following(query, job, every_seconds=every_seconds, out=out or sys.stderr)
     wait_ended(query, stopping, look=following.look)
     following.look()
     return following.sum

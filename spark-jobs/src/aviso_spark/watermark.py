@@ -2,20 +2,24 @@
 
 The file is replaced as a whole, and only after everything up to that value was answered for. A value says nothing about
 rows that come later with a lower or the same one, so the column has to be one that grows: an ingest time, a sequence.
+Rows without a value have no place in that order: they are counted, and never sent.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from pyspark.sql import functions as sql
+from pyspark.sql.types import DoubleType, FloatType
 
+from aviso_spark.common.kept_files import replace_file
 from aviso_spark.common.problems import NotUnderstood
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 
 class Watermark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,6 +27,13 @@ class Watermark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     column: str
     value: str
+
+
+class Reached(NamedTuple):
+    """The highest value that there is now, None where there is none, and how many rows have no value."""
+
+    mark: Watermark | None
+    without_value: int
 
 
 def read_watermark(file: str, column: str) -> Watermark | None:
@@ -43,22 +54,39 @@ def read_watermark(file: str, column: str) -> Watermark | None:
 
 def write_watermark(file: str, mark: Watermark) -> None:
     """Replace what the file says."""
-    path = Path(file)
-    new = path.with_name(f"{path.name}.new")
-    new.write_bytes(msgspec.json.encode(mark))
-    new.replace(path)
+    replace_file(file, msgspec.json.encode(mark))
 
 
-def next_watermark(frame: DataFrame, column: str) -> Watermark | None:
-    """Return the highest value there is now; None where there are no rows."""
-    row = frame.agg(sql.max(sql.col(column)).cast("string").alias("highest")).first()
-    highest = None if row is None else row["highest"]
-    return None if highest is None else Watermark(column=column, value=highest)
+def reached(frame: DataFrame, column: str) -> Reached:
+    """Return how far the rows go now."""
+    value = sql.col(column)
+    row = frame.agg(
+        sql.max(value).cast("string").alias("highest"),
+        sql.count_if(value.isNull()).alias("without_value"),
+        sql.count_if(_is_without_end(value, _kind(frame, column))).alias("without_end"),
+    ).first()
+    assert row is not None, "an aggregate has one row"
+    if row["without_end"]:
+        raise NotUnderstood(
+            f"--watermark-column {column}: NaN or infinite in {row['without_end']:,} rows, behind which nothing would "
+            f"ever be new: leave them out with --where \"abs({column}) < double('Infinity')\", or mend them"
+        )
+    mark = None if row["highest"] is None else Watermark(column=column, value=row["highest"])
+    return Reached(mark, row["without_value"])
+
+
+def _is_without_end(value: Column, kind: DataType) -> Column:
+    if not isinstance(kind, DoubleType | FloatType):
+        return sql.lit(False)
+    return sql.isnan(value) | (sql.abs(value) == float("inf"))
 
 
 def between(frame: DataFrame, *, after: Watermark | None, to: Watermark) -> DataFrame:
     """Return the rows after one value and up to another: what is added meanwhile waits for the next run."""
-    column = sql.col(to.column)
-    kind = frame.schema[to.column].dataType
+    column, kind = sql.col(to.column), _kind(frame, to.column)
     rows = frame.where(column <= sql.lit(to.value).cast(kind))
     return rows if after is None else rows.where(column > sql.lit(after.value).cast(kind))
+
+
+def _kind(frame: DataFrame, column: str) -> DataType:
+    return frame.select(column).schema.fields[0].dataType

@@ -7,14 +7,18 @@ the path of a file: each process looks for itself, so a token that was rotated i
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from pyspark_aviso.options import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TOKEN_VARIABLE: Final = "AVISO_TOKEN"  # noqa: S105 (the name of a variable)
 FILE_VARIABLE: Final = "AVISO_TOKEN_FILE"
+_VISIBLE: Final = re.compile(r"[!-~]*")
 
 
 class Credentials:
@@ -39,12 +43,23 @@ class Credentials:
     def _read(self, environ: Mapping[str, str]) -> str:
         file = self._token_file or environ.get(FILE_VARIABLE)
         if not file:
-            return environ.get(TOKEN_VARIABLE, "").strip()
+            return _checked(environ.get(TOKEN_VARIABLE, ""), f"the variable {TOKEN_VARIABLE}")
         path = Path(file)
         # A mounted secret is replaced by another file, so its number changes even where its time does not.
         status = path.stat()
         now = (status.st_ino, status.st_mtime_ns, status.st_size)
         if now != self._seen:
-            self._token = path.read_text(encoding="utf-8").strip()
+            self._token = _checked(path.read_bytes().decode("latin-1"), f"the token file '{file}'")
             self._seen = now
         return self._token
+
+
+def _checked(text: str, where: str) -> str:
+    """Return the token of a text. What is none is refused here: the errors of an HTTP client would show it."""
+    token = text.strip()
+    if _VISIBLE.fullmatch(token) is None:
+        raise OptionError(
+            f"{where} does not hold a token, which is one line of visible ASCII characters: write the token alone into "
+            "it, without comments, quotes or further lines"
+        )
+    return token

@@ -34,6 +34,7 @@ class Lines(NamedTuple):
     data: list[bytes | None]
     ids: list[str | None]
     faults: Faults
+    event_types: frozenset[str]
 
     @property
     def good(self) -> list[bytes]:
@@ -78,7 +79,7 @@ class Encoder:
         if "payload" in columns:
             pieces += [[b"" if payload is None else b',"payload":' for payload in payloads], said]
         lines = map(b"".join, zip(*pieces, repeat(b"}\n"), strict=False))
-        return _without(faults, identifiers, lines, ids)
+        return _without(faults, identifiers, lines, ids, frozenset(event_types) - {""})
 
     def _event_types(self, column: pa.Array | None, rows: int, faults: Faults) -> list[str]:
         default = self._event_type or ""
@@ -125,7 +126,11 @@ def _times(times: Iterable[str | None]) -> Iterable[bytes]:
 
 
 def _without(
-    faults: Faults, identifiers: Sequence[bytes], lines: Iterable[bytes], ids: Iterable[str]
+    faults: Faults,
+    identifiers: Sequence[bytes],
+    lines: Iterable[bytes],
+    ids: Iterable[str],
+    event_types: frozenset[str],
 ) -> Lines:
     """Return the lines without those of rows with a fault, which get the name of their row."""
     data: list[bytes | None] = [*lines]
@@ -134,7 +139,7 @@ def _without(
         if fault.field.partition(".")[0] != "identifier":
             fault.identifier = identifiers[row].decode()
         data[row] = identities[row] = None
-    return Lines(data, identities, dict(sorted(faults.items())))
+    return Lines(data, identities, dict(sorted(faults.items())), event_types)
 
 
 def check_columns(names: Sequence[str], *, event_type: str | None) -> None:

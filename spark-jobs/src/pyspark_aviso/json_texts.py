@@ -28,7 +28,7 @@ def json_texts(texts: Sequence[str | None], field: str, faults: Faults) -> list[
         # All rows in one go: that one of them is no JSON is rare, and then it is looked for.
         deque(map(_check, filter(None, texts)), maxlen=0)
         is_good = "" not in texts
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         is_good = False
     if not is_good:
         _blame(texts, field, faults)
@@ -47,3 +47,6 @@ def _blame(texts: Sequence[str | None], field: str, faults: Faults) -> None:
                 _check(text)
             except msgspec.DecodeError as error:
                 faults.setdefault(row, RowFault(f"the {field} is no JSON: {error}", field=field))
+            except RecursionError:
+                told = f"the {field} is nested too deeply to be read: flatten it"
+                faults.setdefault(row, RowFault(told, field=field))

@@ -31,13 +31,25 @@ NOTHING = Mark("", 0)
 
 
 class LogReplaced(Exception):
-    """A log was removed, and another has begun under its name."""
+    """A log was removed, and perhaps another has begun under its name."""
 
     def __init__(self, event_type: str, *, read: Mark, held: Held | None) -> None:
         now = "it has no log" if held is None else f"its log is {held.epoch!r}, which ends with {held.last}"
         super().__init__(
             f"EPOCH_CHANGED: {event_type!r} was read up to sequence {read.sequence} of the log {read.epoch!r}, and now "
             f"{now}. Begin with a new checkpoint, or go on with what there is by option failOnDataLoss=false"
+        )
+
+
+class LogBehind(Exception):
+    """The service says that a log ends before what was read of it, and went on saying so."""
+
+    def __init__(self, event_type: str, *, read: Mark, held: Held) -> None:
+        super().__init__(
+            f"POSITIONS_BEHIND: {event_type!r} was read up to sequence {read.sequence}, and the service says that the "
+            f"same log {read.epoch!r} ends with {held.last}. An instance of the service that lags behind catches up: "
+            "start again then. A log that has lost its end does not, nor was there ever what an option startingOffsets "
+            "beyond the end names: begin with a new checkpoint, or go on by option failOnDataLoss=false"
         )
 
 
@@ -54,20 +66,46 @@ def encode(offset: Mapping[str, Mark]) -> dict[str, dict[str, str | int]]:
 def admit(start: Offset, head: Positions, *, most: int | None) -> Offset:
     """Return up to where a batch that begins behind `start` reads, which is at most so many sequences in all.
 
-    Each event type is given as much of it as it has of all that waits, so that none is left behind.
+    An event type that the stream has not heard of is entered with where it begins, and read from the next batch on: a
+    batch that is done again is then known by its offsets, whatever was removed meanwhile.
     """
     begins = {name: _begin(start.get(name, NOTHING), held) for name, held in head.items() if held is not None}
-    waiting = {name: max(0, _last(head, name) - begin.sequence) for name, begin in begins.items()}
-    total = sum(waiting.values())
-    taken = dict(waiting)
-    if most is not None and total > most:
-        taken = {name: most * one // total for name, one in waiting.items()}
-        # What rounding has left goes to those who wait with most.
-        spare = most - sum(taken.values())
-        for name in sorted(waiting, key=lambda one: (-waiting[one], one))[:spare]:
-            taken[name] += 1
+    waiting = {
+        name: max(0, _last(head, name) - begin.sequence) if name in start else 0
+        for name, begin in begins.items()
+    }
+    # It grows by `most` with every batch that does not take all, so the turn goes round.
+    turn = sum(begin.sequence for begin in begins.values())
+    taken = waiting if most is None else _shares(waiting, most, turn=turn)
     ends = {name: Mark(begin.epoch, begin.sequence + taken[name]) for name, begin in begins.items()}
     return {**start, **{name: ends[name] for name in ends if taken[name] or name not in start}}
+
+
+def _shares(waiting: Mapping[str, int], most: int, *, turn: int) -> dict[str, int]:
+    """Return how much of what waits is taken, which is one of each and of the rest as much as each has of it.
+
+    So a flood of one event type delays others and never holds them up. Where there is not even one for each, they have
+    it in turn.
+    """
+    if sum(waiting.values()) <= most:
+        return dict(waiting)
+    first = _in_turn(waiting, turn)[:most]
+    taken = {name: int(name in first) for name in waiting}
+    left = {name: count - taken[name] for name, count in waiting.items()}
+    rest, total = most - len(first), sum(left.values())
+    for name, count in left.items():
+        taken[name] += rest * count // total
+    # What rounding has left goes to those who wait with most.
+    spare = most - sum(taken.values())
+    for name in sorted(left, key=lambda one: (-left[one], one))[:spare]:
+        taken[name] += 1
+    return taken
+
+
+def _in_turn(waiting: Mapping[str, int], turn: int) -> list[str]:
+    names = sorted(waiting)
+    begin = turn % len(names)
+    return [name for name in names[begin:] + names[:begin] if waiting[name]]
 
 
 def _begin(read: Mark, held: Held) -> Mark:
@@ -84,11 +122,22 @@ def _last(head: Positions, name: str) -> int:
 
 
 def check_log(event_type: str, read: Mark, held: Held | None) -> None:
-    """Raise `LogReplaced` if this is not the log that was read, or has gone back behind where it was read."""
+    """Raise if this is not the log that was read, or one that ends before what was read."""
     if not read.epoch:
         return
-    if held is None or held.epoch != read.epoch or held.last < read.sequence:
+    if held is None or held.epoch != read.epoch:
         raise LogReplaced(event_type, read=read, held=held)
+    if held.last < read.sequence:
+        raise LogBehind(event_type, read=read, held=held)
+
+
+def is_behind(read: Mapping[str, Mark], head: Positions) -> bool:
+    """Tell whether some log is the one that was read, and ends before what was read: then asking again may help."""
+    return any(
+        held.epoch == mark.epoch and held.last < mark.sequence
+        for name, mark in read.items()
+        if (held := head.get(name)) is not None
+    )
 
 
 def between(
@@ -102,15 +151,14 @@ def between(
     """Return the ranges between two offsets. What is missing of them goes to `on_loss`, which may raise it."""
     ranges: list[Range] = []
     for name, through in sorted(end.items()):
-        # What the stream had not heard of is read from where it begins.
         now = held.get(name)
-        read = start.get(name) or (NOTHING if now is None else Mark(now.epoch, now.first - 1))
-        if through == read:
+        read = start.get(name, NOTHING)
+        if through == read or (name not in start and _is_entry(through, now)):
             continue
         try:
             check_log(name, read, now)
             check_log(name, through, now)
-        except LogReplaced as error:
+        except (LogReplaced, LogBehind) as error:
             on_loss(error)
         if now is None or now.epoch != through.epoch:
             continue
@@ -122,3 +170,8 @@ def between(
             Range(event_type=name, epoch=now.epoch, first=max(first, now.first), last=through.sequence)
         )
     return split_all(ranges, rows_per_partition)
+
+
+def _is_entry(through: Mark, held: Held | None) -> bool:
+    """Tell whether this is only where an event type begins, behind which nothing is read yet."""
+    return held is not None and through.epoch == held.epoch and through.sequence < held.first

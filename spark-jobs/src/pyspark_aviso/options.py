@@ -6,6 +6,7 @@ Spark hands options over with their names in lower case; here they are found by 
 from __future__ import annotations
 
 import difflib
+import math
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, overload
 from urllib.parse import urlsplit
 
@@ -143,6 +144,7 @@ def read_options(given: Mapping[str, str], kind: Kind) -> Options:
     except msgspec.ValidationError as error:
         raise OptionError(_told(error)) from error
     _check_url(options.url)
+    _check_seconds(options)
     return options
 
 
@@ -186,10 +188,25 @@ def _told(error: msgspec.ValidationError) -> str:
     return text.replace("Object missing required field", "there is no option") + ", which is needed"
 
 
+def _check_seconds(options: Options) -> None:
+    for field in msgspec.structs.fields(options):
+        value = getattr(options, field.name)
+        if field.name.endswith("_seconds") and not math.isfinite(value):
+            raise OptionError(
+                f"option '{field.encode_name}' must be a number of seconds such as 60, not {value}"
+            )
+
+
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise OptionError("option 'url' must be the address of the service: http://host:port or https://host")
+    told = "option 'url' must be the address of the service: http://host:port or https://host"
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        # Its words may be a part of a password.
+        raise OptionError(f"{told}; its port is a number, and an IPv6 address is in brackets") from None
+    if not is_address:
+        raise OptionError(told)
     if parts.username is not None or parts.password is not None:
         raise OptionError(
             "option 'url' has credentials in it, which is refused: set AVISO_TOKEN or 'tokenFile' instead"

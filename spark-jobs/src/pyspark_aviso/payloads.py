@@ -10,7 +10,7 @@ import math
 import re
 from datetime import UTC
 from decimal import localcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -19,7 +19,7 @@ from pyspark_aviso.json_texts import json_texts
 from pyspark_aviso.row_values import RowFault, is_text, text_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _decode: Final = msgspec.json.Decoder(str).decode
 _MOST_DIGITS: Final = 38
+# Letters that are none, dates that Python has not, and a VARIANT that is nested too deeply or broken.
+_UNSAYABLE: Final = (ValueError, OverflowError, RecursionError)
+Value = TypeVar("Value")
 _LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -40,8 +43,7 @@ def written_payloads(column: pa.Array, faults: Faults) -> list[bytes | None]:
     if types.is_null(kind):
         return [None] * len(column)
     if is_variant(kind):
-        texts = [None if value is None else variant_text(value) for value in column.to_pylist()]
-        return json_texts(texts, "payload", faults)
+        return json_texts(_variant_texts(column, faults), "payload", faults)
     if types.is_struct(kind) or types.is_list(kind) or types.is_map(kind):
         return _of_nested(column, faults)
     raise ValueError(
@@ -52,12 +54,37 @@ def written_payloads(column: pa.Array, faults: Faults) -> list[bytes | None]:
 
 def _of_nested(column: pa.Array, faults: Faults) -> list[bytes | None]:
     plain = _converter(column.type, "payload")
-    found: list[bytes | None] = []
-    for row, value in enumerate(column.to_pylist()):
+    return _each(
+        _values(column, faults),
+        lambda value: canonical_json(value if plain is None else plain(value)),
+        faults,
+    )
+
+
+def _variant_texts(column: pa.Array, faults: Faults) -> list[str | None]:
+    return _each(_values(column, faults), variant_text, faults)
+
+
+def _values(column: pa.Array, faults: Faults) -> list[Any]:
+    """Return values as Python has them. Arrow and Spark have some that it has not: a date of the year 10000."""
+    try:
+        return list(column.to_pylist())
+    except _UNSAYABLE:
+        return _each(column, lambda scalar: scalar.as_py(), faults)
+
+
+def _each(values: Iterable[Any], write: Callable[[Any], Value], faults: Faults) -> list[Value | None]:
+    """Return what is written of each value; where that fails it is a fault of the row."""
+    found: list[Value | None] = []
+    for row, value in enumerate(values):
         try:
-            found.append(None if value is None else canonical_json(value if plain is None else plain(value)))
+            found.append(None if value is None else write(value))
         except RowFault as fault:
             faults.setdefault(row, fault)
+            found.append(None)
+        except _UNSAYABLE as error:
+            told = f"the payload has a value that cannot be written as JSON ({error}): make a text of it"
+            faults.setdefault(row, RowFault(told, field="payload"))
             found.append(None)
     return found
 

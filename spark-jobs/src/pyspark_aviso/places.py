@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark_aviso.options import OptionError
 
@@ -28,6 +29,18 @@ def file_system(place: str) -> tuple[Any, str]:
             "hdfs); for a checkpoint elsewhere set option 'acceptRepeats' to true"
         ) from error
     return found
+
+
+def check_writable(place: str) -> None:
+    """Raise `OSError` if no file can be written at a place, by one beside it that is removed again."""
+    from pyarrow import fs
+
+    files, path = file_system(place)
+    if files.get_file_info(path).type == fs.FileType.Directory:
+        raise IsADirectoryError("it is a folder")
+    probe = f".writable-{uuid4().hex}"
+    write_text(f"{place.rpartition('/')[0]}/{probe}" if "/" in place else probe, "")
+    files.delete_file(f"{path.rpartition('/')[0]}/{probe}")
 
 
 def write_text(place: str, text: str) -> None:

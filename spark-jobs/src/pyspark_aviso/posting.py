@@ -16,7 +16,7 @@ import msgspec
 from pyspark_aviso.transport import TransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from pyspark_aviso.batches import Body
@@ -89,10 +89,11 @@ class Posting:
             self.tally.repeated_requests = self._client.repeated
             self._client.close()
 
-    def post(self, body: Body, *, event_type: str | None = None) -> None:
-        """Send a body as soon as there is room for it in the window."""
+    def post(self, body: Body, check: Callable[[], None], *, event_type: str | None = None) -> None:
+        """Send a body as soon as there is room for it in the window, and if the check does not refuse it then."""
         if len(self._sent) >= self._in_flight:
             self._take()
+        check()
         self._sent.append(self._pool.submit(self._client.post_records, event_type, body.data, body.records))
 
     def refuse(self, fault: RowFault) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark_aviso.batches import cut_lines
 from pyspark_aviso.encode import Encoder
+from pyspark_aviso.resuming import KnownIds, Point, nothing_to_check
+from pyspark_aviso.row_values import text_values
 from pyspark_aviso.transport import Client, TransportError, client_of
 from pyspark_aviso.writer import current_task, scope_of
 
@@ -16,9 +19,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
+    from pyspark_aviso.batches import Body
     from pyspark_aviso.encode import Lines
     from pyspark_aviso.options import WriteOptions
     from pyspark_aviso.transport import Result
+    from pyspark_aviso.writer import Task
 
 RECEIPT_COLUMNS: Final = {
     "id": "string",
@@ -32,6 +37,9 @@ RECEIPT_COLUMNS: Final = {
 
 REFUSED_COLUMN: Final = "refused"
 """`struct<field,error>`: a row in which it is not null is not posted, and its receipt says why."""
+
+BEGUN_COLUMN: Final = "__aviso_begun_at"
+"""When the action began that the rows are posted by, or when the batch of the stream was made: a timestamp."""
 
 
 class Receipt(NamedTuple):
@@ -47,7 +55,7 @@ class Receipt(NamedTuple):
 
 def is_carried(name: str) -> bool:
     """Tell whether a column of the rows is one of the receipts as it is."""
-    return name not in RECEIPT_COLUMNS and name != REFUSED_COLUMN
+    return name not in RECEIPT_COLUMNS and name not in (REFUSED_COLUMN, BEGUN_COLUMN)
 
 
 def posting(
@@ -64,13 +72,28 @@ def posting(
             compression=options.compression,
             connections=options.in_flight,
         )
-        encoder = encoder_of(sent, options, scope=scope_of(options, current_task()))
+        task = current_task()
+        encoder = encoder_of(sent, options, scope=scope_of(options, task))
+        known: KnownIds | None = None
         with closing(client), ThreadPoolExecutor(options.in_flight, thread_name_prefix="posting") as pool:
             for batch in batches:
                 lines = encoder.encode(batch.select(list(sent)))
-                yield with_receipts(batch, receipts_of(batch, lines, _poster(pool, client, options)))
+                known = known or known_ids(client, options, task, batch)
+                check = nothing_to_check if known is None else known.check_of(lines.event_types)
+                yield with_receipts(batch, receipts_of(batch, lines, _poster(pool, client, options, check)))
 
     return post_all
+
+
+def known_ids(client: Client, options: WriteOptions, task: Task, batch: pa.RecordBatch) -> KnownIds | None:
+    """Return what the service must still know of what this task posts; None where it posts nothing again.
+
+    That a stream resumes is for whoever starts it to judge: here nobody can tell since when a batch is run.
+    """
+    if options.accept_repeats or task.attempt == 0 or not batch.num_rows:
+        return None
+    begun_at = batch.column(BEGUN_COLUMN)[0].cast("int64").as_py() / 1e6
+    return KnownIds(client, Point(task.batch_id, begun_at, begun_at), clock=time.time)
 
 
 def encoder_of(sent: Sequence[str], options: WriteOptions, *, scope: str) -> Encoder:
@@ -84,16 +107,17 @@ def encoder_of(sent: Sequence[str], options: WriteOptions, *, scope: str) -> Enc
 
 
 def _poster(
-    pool: ThreadPoolExecutor, client: Client, options: WriteOptions
+    pool: ThreadPoolExecutor, client: Client, options: WriteOptions, check: Callable[[], None]
 ) -> Callable[[list[bytes]], list[Result]]:
     """Return what posts lines, in bodies, several at once; the results are in the order of the lines."""
 
+    def post_body(body: Body) -> list[Result]:
+        check()
+        return client.post_records(options.event_type, body.data, body.records)
+
     def post(lines: list[bytes]) -> list[Result]:
         bodies = cut_lines(lines, most_bytes=options.batch_bytes, most_records=options.batch_records)
-        answers = pool.map(
-            lambda body: client.post_records(options.event_type, body.data, body.records), bodies
-        )
-        results = [result for answer in answers for result in answer]
+        results = [result for answer in pool.map(post_body, bodies) for result in answer]
         failed = [result for result in results if result.status == "failed"]
         if failed:
             # Neither stored nor refused: only doing it again is an answer, and the ids make that safe.
@@ -111,7 +135,7 @@ def receipts_of(
 ) -> list[Receipt]:
     """Post what can be posted of a batch, and return the receipts of all its rows."""
     refused = _column(batch, REFUSED_COLUMN)
-    own_ids = _column(batch, "id")
+    own_ids = _own_ids(batch)
     receipts: list[Receipt | None] = []
     to_post: list[bytes] = []
     for row, (line, made_id, own_id, reason) in enumerate(
@@ -142,6 +166,12 @@ def _receipt(identity: str | None, result: Result) -> Receipt:
         error=result.message,
         attempts=result.attempts,
     )
+
+
+def _own_ids(batch: pa.RecordBatch) -> list[str | None]:
+    place = batch.schema.get_field_index("id")
+    # What is no text here is a fault of its row already.
+    return [None] * batch.num_rows if place < 0 else text_values(batch.column(place), "id", {})
 
 
 def _column(batch: pa.RecordBatch, name: str) -> list[Any]:

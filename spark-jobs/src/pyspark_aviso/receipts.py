@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark_aviso.options import OptionError, read_options
-from pyspark_aviso.receipt_rows import RECEIPT_COLUMNS, encoder_of, is_carried, posting
+from pyspark_aviso.receipt_rows import BEGUN_COLUMN, RECEIPT_COLUMNS, encoder_of, is_carried, posting
 from pyspark_aviso.schema import WRITE_COLUMNS
 
 if TYPE_CHECKING:
@@ -76,13 +76,17 @@ def notify(df: DataFrame, **options: str | float) -> Receipts:
     receipts. Rows of a column `refused` that is not null are not posted. Without `idScope` ids of a stream's rows are
     made within its query and batch, as those of the sink are: a batch that is done again repeats nothing.
     """
+    from pyspark.sql import functions as sql
+
     chosen = read_options({name: _text(value) for name, value in options.items()}, "write")
     if chosen.report is not None or chosen.on_reject != "fail":
         raise OptionError("options 'report' and 'onReject' belong to the sink: here every row has a receipt")
     sent = [name for name in df.columns if name in WRITE_COLUMNS]
     # Refused before anything runs, rather than in a task.
     encoder_of(sent, chosen, scope="")
-    return Receipts(df.mapInArrow(posting(chosen, sent), receipts_schema(df.schema)))
+    # Of a stream this is when its batch was made, also where that is done again.
+    begun = df.withColumn(BEGUN_COLUMN, sql.current_timestamp())
+    return Receipts(begun.mapInArrow(posting(chosen, sent), receipts_schema(df.schema)))
 
 
 def dead_letters(receipts: DataFrame) -> DataFrame:

@@ -1,9 +1,14 @@
 """Whether what is posted may have been posted before, so long ago that the service no longer knows its ids.
 
-The service knows an id again for the duplicate window of the event type. A stream that resumes repeats the batch that
-it had begun and not committed; if that was longer ago than the window, everything of it that was stored before is
-stored again. What can be known of it stands in the checkpoint: Spark writes when it made a batch before it runs it,
-and that it is done afterwards. The newest batch without its end is the one that is run now, made at the first start.
+The service knows an id again for the duplicate window of the event type. Two kinds of tasks repeat what was posted: one
+that is tried again, since its stage began; and one of a batch that a stream had begun and not committed when it ended,
+since that batch was made. If that was longer ago than the window, everything of it that was stored before is stored
+again. So such a task looks at the clock before each body, and posts nothing that the service may have forgotten. Of
+`notify` these are the tasks that are tried again: that a stream of receipts resumes, whoever starts it must judge by
+`read_point` and `require_known_ids`, as `aviso_spark` does.
+
+When a batch was made stands in the checkpoint: Spark writes it before it runs the batch, and that it is done
+afterwards. The newest batch without its end is the one that is run now, made at the first start.
 
 What cannot be known: whether anything of the batch was posted at all (it is assumed); how a batch job stands to an
 earlier one, which has no checkpoint (`aviso_spark` keeps a watermark for that); and that a run which was killed within
@@ -22,7 +27,7 @@ from pyspark_aviso.places import file_system
 from pyspark_aviso.transport import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pyspark_aviso.transport import Client
 
@@ -30,8 +35,6 @@ WINDOW_HEADER: Final = "Duplicate-Window"
 DEFAULT_WINDOW_SECONDS: Final = 120.0
 # A batch is planned at once after it was made. One that was planned later than this is one that was made before.
 _PLANNED_WITHIN_SECONDS: Final = 10.0
-# No window is shorter.
-_LEAST_WINDOW_SECONDS: Final = 1.0
 
 
 class RepeatsPossible(Exception):
@@ -39,7 +42,7 @@ class RepeatsPossible(Exception):
 
 
 class Point(NamedTuple):
-    """From where on work is done: when it was begun first, and when this time. Both are seconds since 1970."""
+    """From where on work is done: when it was begun first, and when it was planned this time, in seconds since 1970."""
 
     batch_id: int | None
     made_at: float
@@ -49,17 +52,49 @@ class Point(NamedTuple):
         """Tell whether something of it may have been posted before this attempt."""
         return attempt > 0 or self.planned_at - self.made_at > _PLANNED_WITHIN_SECONDS
 
+    def of_batch(self, batch_id: int | None) -> Point:
+        """Return the point of a batch; one that came after the batch of this point was begun when it was planned."""
+        if self.batch_id in (None, batch_id):
+            return self
+        return Point(batch_id, self.planned_at, self.planned_at)
+
+
+class KnownIds:
+    """For how long the service still knows what one task posts again. It is asked once for each event type."""
+
+    def __init__(self, client: Client, point: Point, *, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._point = point
+        self._clock = clock
+        self._windows: dict[str, float] = {}
+
+    def check_of(self, event_types: Iterable[str]) -> Callable[[], None]:
+        """Return what is called before each body of these event types, and raises `RepeatsPossible`."""
+        windows = {event_type: self._window(event_type) for event_type in event_types}
+        if not windows:
+            return nothing_to_check
+        event_type = min(windows, key=windows.__getitem__)
+        return lambda: self._require(event_type, windows[event_type])
+
+    def _window(self, event_type: str) -> float:
+        if event_type not in self._windows:
+            self._windows[event_type] = window_seconds(self._client, event_type)
+        return self._windows[event_type]
+
+    def _require(self, event_type: str, window: float) -> None:
+        age = self._clock() - self._point.made_at
+        # What is posted now may be on its way for as long as the client is patient.
+        if age + self._client.deadline_seconds > window:
+            raise RepeatsPossible(_told(event_type, self._point, age=age, window=window, client=self._client))
+
+
+def nothing_to_check() -> None:
+    """Let a body go that repeats nothing."""
+
 
 def require_known_ids(client: Client, point: Point, event_types: Iterable[str], *, now: float) -> None:
     """Refuse to repeat what was begun longer ago than the duplicate window of one of the event types."""
-    age = now - point.made_at
-    if age < _LEAST_WINDOW_SECONDS:
-        return
-    for event_type in event_types:
-        window = window_seconds(client, event_type)
-        # What is posted now may be on its way for as long as the client is patient.
-        if age + client.deadline_seconds > window:
-            raise RepeatsPossible(_told(event_type, point, age=age, window=window, client=client))
+    KnownIds(client, point, clock=lambda: now).check_of(event_types)()
 
 
 def window_seconds(client: Client, event_type: str) -> float:
@@ -95,10 +130,11 @@ def read_point(checkpoint: str, *, now: float) -> Point | None:
     if not begun or max(begun) in ended:
         return None
     latest = max(begun)
-    return Point(latest, _made_at(begun[latest], _read(begun[latest])), now)
+    return Point(latest, made_at(begun[latest], _read(begun[latest])), now)
 
 
-def _made_at(path: str, text: str) -> float:
+def made_at(path: str, text: str) -> float:
+    """Return when a batch was made, which its file in the checkpoint says."""
     for line in text.splitlines():
         try:
             said = json.loads(line)

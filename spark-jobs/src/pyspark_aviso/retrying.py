@@ -28,10 +28,13 @@ def retry_after_seconds(value: str | None, *, now: float) -> float:
     text = value.strip()
     if text.isascii() and text.isdigit():
         return min(float(text), LONGEST_RETRY_AFTER_SECONDS)
-    parsed = email.utils.parsedate_tz(text)
-    if parsed is None:
+    try:
+        parsed = email.utils.parsedate_tz(text)
+        seconds = 0.0 if parsed is None else email.utils.mktime_tz(parsed) - now
+    except (ValueError, OverflowError):
+        # It looks like a date and is none, or one of the year 10000.
         return 0.0
-    return min(max(email.utils.mktime_tz(parsed) - now, 0.0), LONGEST_RETRY_AFTER_SECONDS)
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_SECONDS)
 
 
 class Attempts:

@@ -1,8 +1,8 @@
 """`encode(df)`: the same lines as `encode.Encoder` makes, built by Spark SQL, so that no Python runs per row.
 
 A frame of rows becomes a frame of one column `value`, and the writer posts its bytes as they are. Rows which cannot be
-written have no line (null, with the fault of being no JSON), and structs are spelt by Spark's `to_json`, whose
-floating-point numbers and times differ from Python's.
+written have no line (null, with the fault of being no JSON), and structs are spelt by Spark's `to_json` (`sql_json`),
+whose floating-point numbers differ from Python's.
 
 A payload of text is spliced in after it was parsed as the element of a list. Members of the line itself
 (`{},"id":"another"`) are no element of a list, so no payload can change its record; whatever else Spark's parser takes
@@ -11,7 +11,9 @@ for the beginning of a list makes a line that is no JSON, which the service refu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, DateType, IntegralType, MapType, StringType, StructType
@@ -19,18 +21,10 @@ from pyspark.sql.types import BooleanType, DateType, IntegralType, MapType, Stri
 from pyspark_aviso.encode import check_columns
 from pyspark_aviso.ids import ID_LENGTH
 from pyspark_aviso.schema import VALUE_COLUMN
+from pyspark_aviso.sql_json import as_json, unsayable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-
-# What is null is said, and times are spelt as `payloads` spells them.
-_SPELLING: Final = {
-    "ignoreNullFields": "false",
-    "timeZone": "UTC",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
 
 
 def encode(
@@ -153,20 +147,24 @@ def _json(df: DataFrame, name: str) -> Column:
     """Return a column as JSON on one line: text is JSON already."""
     column = sql.col(name)
     if not isinstance(df.schema[name].dataType, StringType):
-        return sql.to_json(name, _SPELLING)
+        return as_json(column)
     # To look for line ends is far cheaper than to translate, and as a rule there are none.
     has_lines = column.contains("\n") | column.contains("\r")
     return sql.when(has_lines, sql.translate(name, "\r\n", "  ")).otherwise(column)
 
 
 def _is_json(df: DataFrame) -> Column:
-    """Tell whether what is spliced in cannot become members of the line."""
-    found = sql.lit(True)
-    for name in ("payload", "geometry"):
-        if name in df.columns and isinstance(df.schema[name].dataType, StringType):
-            listed = sql.concat(sql.lit("["), sql.col(name), sql.lit("]"))
-            found = found & (sql.col(name).isNull() | sql.try_parse_json(listed).isNotNull())
-    return found
+    """Tell whether what is spliced in is JSON of its column, and cannot become members of the line."""
+    spliced = (name for name in ("payload", "geometry") if name in df.columns)
+    return reduce(and_, (_has_json(df, name) for name in spliced), sql.lit(True))
+
+
+def _has_json(df: DataFrame, name: str) -> Column:
+    column, kind = sql.col(name), df.schema[name].dataType
+    if not isinstance(kind, StringType):
+        return unsayable(column, kind, name).isNull()
+    listed = sql.concat(sql.lit("["), column, sql.lit("]"))
+    return column.isNull() | sql.try_parse_json(listed).isNotNull()
 
 
 def _time(df: DataFrame) -> Column:

@@ -17,7 +17,17 @@ from pyspark.sql.streaming.datasource import (
 
 from pyspark_aviso.columns import check_columns
 from pyspark_aviso.everything import Filters
-from pyspark_aviso.offsets import LogReplaced, Mark, admit, between, check_log, decode, encode
+from pyspark_aviso.offsets import (
+    LogBehind,
+    LogReplaced,
+    Mark,
+    admit,
+    between,
+    check_log,
+    decode,
+    encode,
+    is_behind,
+)
 from pyspark_aviso.positions import read_positions
 from pyspark_aviso.reader import (
     connect,
@@ -27,6 +37,7 @@ from pyspark_aviso.reader import (
     read_partition,
     reading_of,
 )
+from pyspark_aviso.retrying import Attempts
 from pyspark_aviso.starting import begin, read_starting
 from pyspark_aviso.watching import HeadWatch
 
@@ -67,7 +78,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name in self._names:
             # What cannot be read is told now, and not when its first event comes.
             self._filters.of(self._client, name)
-        return encode(begin(self._client, self._starting, self._now()))
+        # What comes between the two questions of a query that ends by itself is behind its end, and so its beginning.
+        held = self._now() if self._frozen is None else self._frozen
+        return encode(begin(self._client, self._starting, held))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 (Spark's name)
         """Return how much one batch may take."""
@@ -82,9 +95,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return up to where the next batch reads: `start` itself where nothing new has come within some time."""
         read = decode(start)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        head = self._frozen
-        if head is None:
-            head = self._wait(read, most)
+        head = self._wait(read, most) if self._frozen is None else self._frozen
+        if self._options.fail_on_data_loss and is_behind(read, head):
+            head = self._caught_up(read)
+            self._frozen = None if self._frozen is None else head
         self._check(read, head)
         end = admit(read, head, most=most)
         return start if end == read else encode(end)
@@ -103,11 +117,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the ranges between two offsets."""
         if start == end:
             return []
+        through = decode(end)
         ranges = between(
             decode(start),
-            decode(end),
-            # What was withdrawn meanwhile is missing from it, and no reason not to read the others.
-            self._selected(read_positions(self._client)),
+            through,
+            self._caught_up(through),
             rows_per_partition=self._options.rows_per_partition,
             on_loss=reading_of(self._options).on_loss,
         )
@@ -126,6 +140,18 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _now(self) -> dict[str, Any]:
         return read_positions(self._client, self._names)
 
+    def _caught_up(self, read: Offset) -> Positions:
+        """Return what is held, told by an instance of the service that knows what was read, if one does in time.
+
+        What was withdrawn meanwhile is missing from it, and no reason not to read the others.
+        """
+        attempts = Attempts(self._options.deadline_seconds)
+        while True:
+            head = self._selected(read_positions(self._client))
+            is_final = not self._options.fail_on_data_loss or not is_behind(read, head)
+            if is_final or not attempts.pause():
+                return head
+
     def _wait(self, read: Offset, most: int | None) -> Positions:
         """Return what is held as soon as there is something to read, or something is wrong."""
         if self._watch is None:
@@ -137,6 +163,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._check(read, selected)
             except LogReplaced:
                 return True
+            except LogBehind:
+                return False
             return admit(read, selected, most=most) != read
 
         return self._selected(self._watch.wait(is_news, seconds=self._options.wait_seconds))

@@ -17,9 +17,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 import urllib3
 
+from pyspark_aviso.bodies_of_answers import (
+    READ_AT_ONCE,
+    SILENCE_SECONDS,
+    excerpt,
+    read_body,
+    read_excuse,
+)
 from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
 from pyspark_aviso.credentials import Credentials
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
+from pyspark_aviso.too_large import TOO_LARGE, halves, known_of, rows_of, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -28,10 +36,6 @@ NOTIFICATIONS: Final = "/api/v1/notifications"
 NDJSON: Final = "application/x-ndjson"
 
 CONNECT_SECONDS: Final = 10.0
-# The longest silence in an answer: the service keeps streams alive more often than that.
-SILENCE_SECONDS: Final = 60.0
-_LONGEST_EXCUSE: Final = 2000
-_READ_AT_ONCE: Final = 256 * 1024
 
 Status: TypeAlias = Literal["accepted", "duplicate", "rejected", "failed"]
 
@@ -78,7 +82,6 @@ _REMEDIES: Final = {
     401: " (the token is taken from AVISO_TOKEN or from the file of option 'tokenFile'; is it there, and still valid?)",
     403: " (the token's user may not do this)",
     404: " (is option 'url' the address of the service?)",
-    413: " (lower options 'batchBytes' or 'batchRecords')",
 }
 
 
@@ -142,8 +145,9 @@ class Client:
     def post_records(self, event_type: str | None, lines: bytes, count: int) -> list[Result]:
         """Post lines with one record each, and return what became of each, in their order.
 
-        `failed` is what the service could not store before the deadline. Raises where it does not answer, or refuses
-        the whole. The event type is only what an error says these records are; each record has its own.
+        `failed` is what the service could not store before the deadline. What is too large for the service is posted in
+        halves, and rejected where it is one record. Raises where the service does not answer, or refuses the whole. The
+        event type is only what an error says these records are; each record has its own.
         """
         attempts = Attempts(self._deadline_seconds)
         what = f"posting {count} notifications" + (f" of type {event_type}" if event_type else "")
@@ -151,7 +155,7 @@ class Client:
         while failed := [result.index for result in results if result.status == "failed"]:
             if not attempts.pause():
                 break
-            rows = lines.splitlines(keepends=True)
+            rows = rows_of(lines)
             again = self._post(b"".join(rows[place] for place in failed), len(failed), attempts, what)
             for place, result in zip(failed, again, strict=True):
                 results[place] = msgspec.structs.replace(result, index=place)
@@ -165,7 +169,7 @@ class Client:
         try:
             return msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TransportError(f"GET {path}: the answer is no JSON: {_excerpt(answer.body)}") from error
+            raise TransportError(f"GET {path}: the answer is no JSON: {excerpt(answer.body)}") from error
 
     def get_header(self, path: str, name: str) -> str | None:
         """Return a header of what a path of the service answers."""
@@ -190,7 +194,7 @@ class Client:
         with self._lock:
             self._streaming.add(response)
         try:
-            while data := response.read1(_READ_AT_ONCE):
+            while data := response.read1(READ_AT_ONCE):
                 yield data
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{what}: the answer broke off: {_named(error)}") from error
@@ -203,6 +207,19 @@ class Client:
     # --- posting ---------------------------------------------------------------------------------------------
 
     def _post(self, lines: bytes, count: int, attempts: Attempts, what: str) -> list[Result]:
+        try:
+            return self._post_whole(lines, count, attempts, what)
+        except Refused as refusal:
+            if refusal.status != TOO_LARGE:
+                raise
+            if count == 1:
+                return [_rejected(lines, refusal)]
+        results: list[Result] = []
+        for half in halves(lines):
+            results += self._post(b"".join(half), len(half), attempts, what)
+        return [msgspec.structs.replace(result, index=place) for place, result in enumerate(results)]
+
+    def _post_whole(self, lines: bytes, count: int, attempts: Attempts, what: str) -> list[Result]:
         while True:
             encoding = self._encoding
             body, headers = compress(lines, encoding)
@@ -235,7 +252,7 @@ class Client:
                 self._begin(method, path, body, headers, attempts, what, timeout=_until_deadline)
             ) as response:
                 try:
-                    data = response.read()
+                    data = read_body(response, attempts)
                 except urllib3.exceptions.HTTPError as error:
                     self._repeat(attempts, 0.0, what, _named(error), error)
                     continue
@@ -272,7 +289,7 @@ class Client:
                 continue
             if response.status == 200:
                 return response
-            excuse = _read_excuse(response)
+            excuse = read_excuse(response, attempts)
             if not is_worth_repeating(response.status):
                 raise Refused(response.status, excuse, what=what)
             wanted = retry_after_seconds(response.headers.get("Retry-After"), now=time.time())
@@ -324,43 +341,31 @@ class _Results(msgspec.Struct):
     results: list[Result]
 
 
-class _Excuse(msgspec.Struct):
-    error: str = ""
-    message: str = ""
-    details: str = ""
-
-
 _decode_results: Final = msgspec.json.Decoder(_Results).decode
-_decode_excuse: Final = msgspec.json.Decoder(_Excuse).decode
+
+
+def _rejected(line: bytes, refusal: Refused) -> Result:
+    event_type, identity = known_of(line)
+    return Result(
+        index=0,
+        status="rejected",
+        event_type=event_type,
+        id=identity,
+        code="PAYLOAD_TOO_LARGE",
+        message=told(line, str(refusal)),
+    )
 
 
 def _read_results(body: bytes, count: int, attempts: int, what: str) -> list[Result]:
     try:
         results = _decode_results(body).results
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TransportError(f"{what}: the answer is not the service's: {_excerpt(body)}") from error
+        raise TransportError(f"{what}: the answer is not the service's: {excerpt(body)}") from error
     if [result.index for result in results] != list(range(count)):
         raise TransportError(f"{what}: the answer has {len(results)} results, and not one for each in order")
     if attempts == 1:
         return results
     return [msgspec.structs.replace(result, attempts=attempts) for result in results]
-
-
-def _read_excuse(response: urllib3.BaseHTTPResponse) -> str:
-    with closing(response):
-        try:
-            body = response.read(_LONGEST_EXCUSE)
-        except urllib3.exceptions.HTTPError:
-            return "without a reason that could be read"
-    try:
-        said = _decode_excuse(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return _excerpt(body)
-    return said.message or said.details or said.error or _excerpt(body)
-
-
-def _excerpt(body: bytes) -> str:
-    return repr(body[:200].decode("utf-8", "replace"))
 
 
 def _named(error: Exception) -> str:

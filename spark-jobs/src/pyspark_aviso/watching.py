@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pyspark_aviso.options import OptionError
 from pyspark_aviso.positions import PATH, Held, Positions
 from pyspark_aviso.transport import TransportError
 
@@ -53,7 +54,7 @@ class HeadWatch:
         self._client = client
         self._news = threading.Condition()
         self._head: dict[str, Held | None] | None = None
-        self._failure: TransportError | None = None
+        self._failure: Exception | None = None
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="aviso-positions", daemon=True)
         self._thread.start()
@@ -106,6 +107,10 @@ class HeadWatch:
                     self._fail(error)
                     return
                 log.info("the stream of positions broke off: %s", error)
+            except (OptionError, OSError) as error:
+                # A token file that is gone, or holds no token.
+                self._fail(error)
+                return
             pauses = 1 if has_heard else pauses + 1
             bound = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(pauses, 10))
             # All streams come back when a service does; they must not come back together.
@@ -122,7 +127,7 @@ class HeadWatch:
             self._head = told if is_whole else {**(self._head or {}), **told}
             self._news.notify_all()
 
-    def _fail(self, error: TransportError) -> None:
+    def _fail(self, error: Exception) -> None:
         with self._news:
             self._failure = error
             self._news.notify_all()

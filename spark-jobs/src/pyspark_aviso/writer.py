@@ -21,18 +21,20 @@ from pyspark_aviso.batches import cut_column, cut_lines
 from pyspark_aviso.encode import Encoder, check_columns
 from pyspark_aviso.options import OptionError
 from pyspark_aviso.posting import Posting
-from pyspark_aviso.reports import Written, report
-from pyspark_aviso.resuming import Point, read_point, require_known_ids
-from pyspark_aviso.row_values import RowFault
+from pyspark_aviso.reports import Written, check_report, report
+from pyspark_aviso.resuming import KnownIds, Point, nothing_to_check, read_point
 from pyspark_aviso.schema import VALUE_COLUMN
 from pyspark_aviso.transport import client_of
+from pyspark_aviso.value_lines import value_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
 
     from pyspark_aviso.options import WriteOptions
+    from pyspark_aviso.row_values import Faults
+    from pyspark_aviso.transport import Client
 
 QUERY_PROPERTY: Final = "sql.streaming.queryId"
 BATCH_PROPERTY: Final = "streaming.sql.batchId"
@@ -51,10 +53,12 @@ class Work(NamedTuple):
 
     options: WriteOptions
     names: tuple[str, ...]
-    # None where nothing of it can have been posted before.
+    # None where it does not matter whether it was posted before.
     point: Point | None
 
-    def write(self, batches: Iterable[pa.RecordBatch], task: Task) -> Written:
+    def write(
+        self, batches: Iterable[pa.RecordBatch], task: Task, *, clock: Callable[[], float] = time.time
+    ) -> Written:
         """Post the rows of one task, and return what became of them."""
         options = self.options
         client = client_of(
@@ -65,43 +69,33 @@ class Work(NamedTuple):
             compression=options.compression,
             connections=options.in_flight,
         )
-        point = self._point_of(task)
-        checked: set[str] = set()
+        known = self._known_ids(client, task, clock)
+        post = self._post_lines if self.names == (VALUE_COLUMN,) else self._post_rows
         with Posting(client, in_flight=options.in_flight, on_reject=options.on_reject) as posting:
             for batch in batches:
-                if point is not None:
-                    new = self._event_types(batch) - checked
-                    require_known_ids(client, point, new, now=time.time())
-                    checked |= new
-                self._post(batch, posting, task)
+                post(batch, posting, task, known)
         return Written(posting.tally)
 
-    def _point_of(self, task: Task) -> Point | None:
-        """Return since when something that this task posts may have been posted; None where nothing can have been."""
-        point = self.point
-        # The batch of a stream may be a later one than that which it resumed from.
-        if point is None or point.batch_id not in (None, task.batch_id):
+    def _known_ids(self, client: Client, task: Task, clock: Callable[[], float]) -> KnownIds | None:
+        """Return what the service must still know of what this task posts; None where it posts nothing again."""
+        if self.point is None:
             return None
-        return point if point.is_repeated(attempt=task.attempt) else None
+        point = self.point.of_batch(task.batch_id)
+        return KnownIds(client, point, clock=clock) if point.is_repeated(attempt=task.attempt) else None
 
-    def _event_types(self, batch: pa.RecordBatch) -> set[str]:
-        if self.names == (VALUE_COLUMN,):
-            return {_event_type_of(line) for line in batch.column(0).drop_null().to_pylist()} - {""}
-        own = batch.column(self.names.index("event_type")) if "event_type" in self.names else None
-        found = set() if own is None else {name for name in own.unique().to_pylist() if name}
-        return found if self.options.event_type is None else found | {self.options.event_type}
-
-    def _post(self, batch: pa.RecordBatch, posting: Posting, task: Task) -> None:
+    def _post_lines(
+        self, batch: pa.RecordBatch, posting: Posting, task: Task, known: KnownIds | None
+    ) -> None:
+        faults: Faults = {}
+        lines = value_lines(batch.column(0), faults)
+        for fault in faults.values():
+            posting.refuse(fault)
+        check = nothing_to_check if known is None else known.check_of(_event_types_of(lines))
         most_bytes, most_records = self.options.batch_bytes, self.options.batch_records
-        if self.names == (VALUE_COLUMN,):
-            column = batch.column(0)
-            for _ in range(column.null_count):
-                posting.refuse(
-                    RowFault("the row has no line: what it is made of is null or no JSON", field="value")
-                )
-            for body in cut_column(column.drop_null(), most_bytes=most_bytes, most_records=most_records):
-                posting.post(body)
-            return
+        for body in cut_column(lines, most_bytes=most_bytes, most_records=most_records):
+            posting.post(body, check)
+
+    def _post_rows(self, batch: pa.RecordBatch, posting: Posting, task: Task, known: KnownIds | None) -> None:
         encoder = Encoder(
             self.names,
             event_type=self.options.event_type,
@@ -111,8 +105,10 @@ class Work(NamedTuple):
         lines = encoder.encode(batch)
         for fault in lines.faults.values():
             posting.refuse(fault)
+        check = nothing_to_check if known is None else known.check_of(lines.event_types)
+        most_bytes, most_records = self.options.batch_bytes, self.options.batch_records
         for body in cut_lines(lines.good, most_bytes=most_bytes, most_records=most_records):
-            posting.post(body, event_type=self.options.event_type)
+            posting.post(body, check, event_type=self.options.event_type)
 
 
 class _OfEventType(msgspec.Struct):
@@ -122,11 +118,15 @@ class _OfEventType(msgspec.Struct):
 _decode_event_type: Final = msgspec.json.Decoder(_OfEventType).decode
 
 
+def _event_types_of(lines: pa.StringArray) -> set[str]:
+    return {_event_type_of(line) for line in lines.to_pylist()} - {""}
+
+
 def _event_type_of(line: str) -> str:
     """Return the event type of a line; nothing where it is none, which is the service's to refuse."""
     try:
         return _decode_event_type(line).event_type
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
 
 
@@ -177,11 +177,15 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """Writes the batches of a stream, each all of it or with an error."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, refusal: str | None = None) -> None:
         self._work = work
+        # Spark makes a writer also to commit with, which must not fail for what was posted: so tasks are refused.
+        self._refusal = refusal
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Post one partition of a batch."""
+        if self._refusal is not None:
+            raise OptionError(self._refusal)
         return self._work.write(iterator, current_task())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
@@ -196,6 +200,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 def batch_writer(options: WriteOptions, names: Sequence[str], *, overwrite: bool) -> BatchWriter:
     """Return what writes a table with these columns, or refuse it before anything runs."""
     _check(options, names, overwrite=overwrite)
+    check_report(options, is_stream=False)
     now = time.time()
     point = None if options.accept_repeats else Point(None, now, now)
     return BatchWriter(Work(options, tuple(names), point))
@@ -204,10 +209,19 @@ def batch_writer(options: WriteOptions, names: Sequence[str], *, overwrite: bool
 def stream_writer(options: WriteOptions, names: Sequence[str], *, overwrite: bool) -> StreamWriter:
     """Return what writes the batches of a stream, or refuse it before anything runs."""
     _check(options, names, overwrite=overwrite)
-    return StreamWriter(Work(options, tuple(names), _point_of(options)))
+    return StreamWriter(Work(options, tuple(names), _point_of(options)), _refused_report(options))
+
+
+def _refused_report(options: WriteOptions) -> str | None:
+    try:
+        check_report(options, is_stream=True)
+    except OptionError as error:
+        return str(error)
+    return None
 
 
 def _point_of(options: WriteOptions) -> Point | None:
+    """Return from where on a stream writes; Spark makes a writer anew for each of its batches."""
     if options.accept_repeats:
         return None
     if options.checkpoint_location is None:
@@ -215,7 +229,8 @@ def _point_of(options: WriteOptions) -> Point | None:
             "there is no option 'checkpointLocation' on this query. Without it nobody can tell from how old a point a "
             "stream resumes: give it to the query itself, or set option 'acceptRepeats' to true"
         )
-    return read_point(options.checkpoint_location, now=time.time())
+    now = time.time()
+    return read_point(options.checkpoint_location, now=now) or Point(None, now, now)
 
 
 def _check(options: WriteOptions, names: Sequence[str], *, overwrite: bool) -> None:

@@ -15,7 +15,7 @@ from aviso_operator.finalizers import release_finalizers
 from aviso_operator.handlers import FINALIZER
 from aviso_operator.options import Watched
 from support.event_logs import asynchronous
-from support.http_server import running_http_server
+from support.http_server import answering, running_http_server
 from support.stand_in_cluster import StandInCluster, standing_in
 
 if TYPE_CHECKING:
@@ -119,6 +119,20 @@ async def test_one_that_goes_meanwhile_is_released_too() -> None:
     kept.before = go
     async with standing_in(kept) as cluster:
         assert await release_finalizers(cluster, Watched(None)) == ["weather/alert"]
+
+
+@asynchronous
+async def test_where_everything_has_gone_nothing_is_to_be_done() -> None:
+    """The definition may go before the release does, and so may a namespace."""
+    kept = StandInCluster()
+    kept.create("alert", SPEC, namespace="ocean", finalizers=[FINALIZER])
+
+    def gone(asked: Asked) -> Behaviour | None:
+        return answering(404, {"message": "gone"}) if "/namespaces/weather/" in asked.target else None
+
+    kept.before = gone
+    async with standing_in(kept) as cluster:
+        assert await release_finalizers(cluster, Watched(("weather", "ocean"))) == ["ocean/alert"]
 
 
 @asynchronous

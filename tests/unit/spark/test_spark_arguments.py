@@ -238,7 +238,7 @@ def test_an_argument_that_there_is_not_is_told_in_one_line(
     [
         (OptionError("option"), False, ExitCode.NOT_UNDERSTOOD),
         (JobError("no Java"), False, ExitCode.FAILED),
-        (RuntimeError("cancelled"), True, ExitCode.STOPPED),
+        (RuntimeError("[SPARK_JOB_CANCELLED] Job 1 cancelled"), True, ExitCode.STOPPED),
         (RuntimeError("broken"), False, ExitCode.FAILED),
         (
             AnalysisException("[UNRESOLVED_COLUMN] no column. SQLSTATE: 42703; line 1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,6 +39,11 @@ def test_options_are_typed_and_found_by_any_spelling_of_their_names() -> None:
         ({}, "there is no option `url`"),
         ({"url": "localhost:8000"}, "option 'url' must be the address"),
         ({"url": "http://user:secret@host"}, "AVISO_TOKEN"),
+        ({"url": "http://127.0.0.1:8O00"}, "its port is a number"),
+        ({"url": "http://[::1"}, "an IPv6 address is in brackets"),
+        ({"url": "http://user:s3cret/@host"}, "option 'url' must be the address"),
+        ({"url": URL, "deadlineSeconds": "inf"}, "option 'deadlineSeconds' must be a number of seconds"),
+        ({"url": URL, "deadlineSeconds": "nan"}, "option 'deadlineSeconds'"),
         ({"url": URL, "inFlght": "4"}, "did you mean 'inFlight'"),
         ({"url": URL, "batch_bytes": "4"}, "did you mean 'batchBytes'"),
         ({"url": URL, "zzz": "4"}, "there are: url"),
@@ -91,6 +97,27 @@ def test_the_environment_has_the_token_where_no_file_is_named(
 ) -> None:
     """No token is no header."""
     assert Credentials().headers(environ) == headers
+
+
+@pytest.mark.parametrize(
+    "text", ["S3CRET\n# rotated 2030", "S3CRET\r\nT0KEN", "S3CRET\u2019T0KEN", "S3CRET T0KEN"]
+)
+def test_a_text_that_is_no_token_is_refused_by_its_place_and_never_shown(text: str, tmp_path: Path) -> None:
+    """The errors of an HTTP client would show it."""
+    file = tmp_path / "token"
+    file.write_text(text, encoding="utf-8", newline="")
+    named = Credentials(str(file))
+    for credentials, environ, where in (
+        (named, {}, str(file)),
+        (Credentials(), {"AVISO_TOKEN_FILE": str(file)}, str(file)),
+        (Credentials(), {"AVISO_TOKEN": text}, "AVISO_TOKEN"),
+    ):
+        with pytest.raises(OptionError, match="one line of visible ASCII") as refusal:
+            credentials.headers(environ)
+        told = "".join(traceback.format_exception(refusal.value))
+        assert where in told
+        assert "S3CRET" not in told
+        assert "T0KEN" not in told
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

@@ -119,6 +119,37 @@ def test_a_type_without_json_is_refused_as_a_column(column: pa.Array, told: str)
         written(column)
 
 
+_TOO_LATE = pa.array([2932897, 0], pa.int32()).cast(pa.date32())
+_MUCH_TOO_LATE = pa.array([253402300800000000, 0], pa.timestamp("us", tz="UTC"))
+_NO_TEXT = pa.array([b"\xff\xfe", b"ok"], pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize("values", [_TOO_LATE, _MUCH_TOO_LATE, _NO_TEXT], ids=["date", "time", "text"])
+def test_a_value_that_python_has_not_is_the_fault_of_its_row(values: pa.Array) -> None:
+    """Dates of the year 10000, and letters that are none, inside of a struct."""
+    made, faults = written(pa.StructArray.from_arrays([values], ["x"]))
+
+    assert made[0] is None
+    assert json.loads(made[1] or b"")["x"] in ("1970-01-01", "1970-01-01T00:00:00.000000Z", "ok")
+    assert [(row, fault.field) for row, fault in faults.items()] == [(0, "payload")]
+    assert "make a text of it" in str(faults[0])
+
+
+def test_a_payload_that_is_nested_too_deeply_is_the_fault_of_its_row() -> None:
+    """In a text, and in a VARIANT."""
+    deep = "[" * 2000 + "]" * 2000
+
+    made, faults = written(pa.array([deep, "1"]))
+    assert made[1] == b"1"
+    assert list(faults) == [0]
+    assert "nested too deeply" in str(faults[0])
+
+    broken = {"value": b"\x03", "metadata": b""}
+    made, faults = written(pa.array([broken, variant("1")], _VARIANT))
+    assert made == [None, b"1"]
+    assert list(faults) == [0]
+
+
 def test_text_that_is_no_utf_8_is_the_fault_of_its_row() -> None:
     """Spark makes a text of any bytes by a cast."""
     broken = pa.array([b"1", b'"\xff"'], pa.binary()).view(pa.string())

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_aviso.offsets import NOTHING, LogReplaced, Mark, admit, between, check_log, decode, encode
+from pyspark_aviso.offsets import (
+    NOTHING,
+    LogBehind,
+    LogReplaced,
+    Mark,
+    admit,
+    between,
+    check_log,
+    decode,
+    encode,
+    is_behind,
+)
 from pyspark_aviso.positions import Held
 from pyspark_aviso.ranges import MOST_PARTITIONS, Bounds, HistoryRemoved, Range, plan, split, split_all
 
@@ -146,27 +157,52 @@ def test_batches_of_limited_size_come_to_the_head_and_hold_everything_once(
 
 
 def test_a_batch_is_shared_by_those_who_wait() -> None:
-    """In proportion, and the rest to the one with most."""
+    """One for each, the others in proportion, and what is left of them to the one with most."""
     heads = {"a": held(1, 100), "b": held(1, 10), "c": held(1, 1)}
     start = dict.fromkeys(heads, Mark(EPOCH, 0))
     end = admit(start, heads, most=10)
-    assert {name: mark.sequence for name, mark in end.items()} == {"a": 10, "b": 0, "c": 0}
+    assert {name: mark.sequence for name, mark in end.items()} == {"a": 8, "b": 1, "c": 1}
     end = admit({**start, "a": Mark(EPOCH, 90)}, heads, most=10)
-    assert {name: mark.sequence for name, mark in end.items()} == {"a": 95, "b": 5, "c": 0}
+    assert {name: mark.sequence for name, mark in end.items()} == {"a": 95, "b": 4, "c": 1}
 
 
-@pytest.mark.parametrize(
-    ("read", "now"),
-    [
-        (Mark("a", 5), held(1, 9, epoch="b")),
-        (Mark("a", 5), None),
-        (Mark("a", 5), held(1, 4)),
-    ],
+@given(
+    st.lists(st.integers(0, 5000), min_size=1, max_size=9),
+    st.integers(1, 12),
+    st.integers(0, 3000),
+    st.integers(0, 10**6),
 )
-def test_another_log_under_the_same_name_is_told(read: Mark, now: Held | None) -> None:
-    """One with another epoch, none any more, and one that ends before where it was read."""
+def test_whoever_waits_comes_on_within_a_bounded_number_of_batches(
+    waiting: list[int], most: int, more: int, begin: int
+) -> None:
+    """However many others come meanwhile: all of them once around, and no batch larger than it may be."""
+    names = [f"type-{number}" for number in range(len(waiting))]
+    offset = {name: Mark(EPOCH, begin + place) for place, name in enumerate(names)}
+    ends = {name: mark.sequence + count for (name, mark), count in zip(offset.items(), waiting, strict=True)}
+    start, stalled = offset, [name for name, count in zip(names, waiting, strict=True) if count]
+    for _ in range(-(-len(names) // most)):
+        heads = {name: held(1, end) for name, end in ends.items()}
+        after = admit(offset, heads, most=most)
+        assert sum(after[name].sequence - offset[name].sequence for name in names) <= most
+        offset, ends[names[0]] = after, ends[names[0]] + more
+    assert all(offset[name].sequence > start[name].sequence for name in stalled)
+
+
+@pytest.mark.parametrize("now", [held(1, 9, epoch="b"), None])
+def test_another_log_under_the_same_name_is_told(now: Held | None) -> None:
+    """One with another epoch, and none any more."""
     with pytest.raises(LogReplaced, match=r"EPOCH_CHANGED.*sequence 5.*failOnDataLoss"):
-        check_log("maps", read, now)
+        check_log("maps", Mark(EPOCH, 5), now)
+
+
+def test_a_log_that_ends_before_what_was_read_of_it_is_no_other_log() -> None:
+    """Whoever says so may lag behind, so it can be asked again."""
+    read = {"maps": Mark(EPOCH, 5), "runs": NOTHING}
+    with pytest.raises(LogBehind, match=r"POSITIONS_BEHIND.*sequence 5.*ends with 4.*failOnDataLoss"):
+        check_log("maps", read["maps"], held(1, 4))
+    assert is_behind(read, {"maps": held(1, 4)})
+    for now in (held(1, 5), held(1, 4, epoch="b"), None):
+        assert not is_behind(read, {"maps": now, "runs": held(1, 0)})
 
 
 @pytest.mark.parametrize("now", [None, held(1, 0), held(3, 9, epoch="b")])
@@ -203,6 +239,21 @@ def test_a_replaced_log_is_read_from_its_beginning_where_that_is_accepted() -> N
 
 def test_an_event_type_that_appears_is_read_from_where_it_begins() -> None:
     """That its log has lost its beginning long ago concerns nobody."""
-    end = admit({}, {"maps": held(5, 8)}, most=None)
-    ranges = between({}, end, {"maps": held(5, 8)}, rows_per_partition=9, on_loss=refuse)
+    log = {"maps": held(5, 8)}
+    entered = admit({}, log, most=None)
+    assert between({}, entered, log, rows_per_partition=9, on_loss=refuse) == []
+    end = admit(entered, log, most=None)
+    ranges = between(entered, end, log, rows_per_partition=9, on_loss=refuse)
     assert sequences(ranges) == {"maps": [5, 6, 7, 8]}
+
+
+def test_a_batch_of_an_event_type_that_appeared_is_the_same_again_or_its_loss_is_told() -> None:
+    """Its beginning may have been removed before the batch is done again."""
+    later = {"maps": held(501, 1000)}
+    entered = admit({}, {"maps": held(1, 1000)}, most=None)
+    end = admit(entered, {"maps": held(1, 1000)}, most=None)
+    assert between({}, entered, later, rows_per_partition=9, on_loss=refuse) == []
+    with pytest.raises(HistoryRemoved, match=r"from 1, .* begins with 501"):
+        between(entered, end, later, rows_per_partition=9, on_loss=refuse)
+    with pytest.raises(HistoryRemoved, match=r"from 1, .* begins with 501"):
+        between({}, end, later, rows_per_partition=9, on_loss=refuse)

@@ -72,3 +72,11 @@ def test_who_comes_after_the_signal_is_let_go_at_once() -> None:
     called: list[str] = []
     with stopping.letting_go(lambda: called.append("at once")):
         assert called == ["at once"]
+
+
+def test_what_producers_wrote_forges_no_lines() -> None:
+    """Nor does it move the cursor of a terminal, or turn the direction of writing."""
+    forged = "'\x1b[2J\nbatch-notify: done\r\x9b1A\u202egnp.' is no level; naïve 名 😀"
+    text = as_text(Report(job="j", findings=(Finding(count=1, what=forged),), notes=(f"  such as {forged}",)))
+    shown = "'\\x1b[2J\\nbatch-notify: done\\r\\x9b1A\\u202egnp.' is no level; naïve 名 😀"
+    assert text == f"j: done, 0.0 s\nto look at:\n          1 × {shown}\n  such as {shown}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import pickle
@@ -10,18 +11,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyspark_aviso.credentials import Credentials
 from pyspark_aviso.retrying import Attempts, retry_after_seconds
 from pyspark_aviso.transport import Client, Refused, TransportError
 from support.http_faults import Changed, LostAnswer, Refusal
+from support.http_server import running_http_server
 from support.nats import free_ports
 from support.spark_service import EVENT_TYPE, stored_names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.http_faults import FaultProxy
+    from support.http_faults import FaultProxy, Request
+    from support.http_server import Asked
     from support.services import Program
 
 
@@ -96,7 +101,7 @@ def test_records_that_failed_on_the_services_side_are_repeated_alone(
     assert sorted(stored_names(avisod.url, **{"class": "half"})) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
 def test_a_refusal_that_would_come_again_is_not_repeated(proxy: FaultProxy, status: int) -> None:
     """It is told at once, with what the service says."""
     proxy.faults = [Refusal(status, {}, b'{"message":"not like this"}')]
@@ -108,6 +113,58 @@ def test_a_refusal_that_would_come_again_is_not_repeated(proxy: FaultProxy, stat
     assert refusal.value.status == status
     # Tasks send their errors to the driver.
     assert str(pickle.loads(pickle.dumps(refusal.value))) == str(refusal.value)  # noqa: S301 (our own)
+
+
+def test_a_body_that_is_too_large_is_posted_in_halves_until_one_record_alone_is_rejected(
+    proxy: FaultProxy, avisod: Program
+) -> None:
+    """The others are stored, and each is answered for in its place."""
+
+    def judge(request: Request) -> Refusal | None:
+        return Refusal(413, {}, b'{"message":"too much"}') if b'"large-n7"' in request.body else None
+
+    proxy.judge = judge
+    client = Client(proxy.url, compression="none")
+
+    results = client.post_records(EVENT_TYPE, lines("large", NAMES), len(NAMES))
+
+    assert [result.index for result in results] == list(range(len(NAMES)))
+    assert [result.index for result in results if result.status != "accepted"] == [7]
+    assert (results[7].status, results[7].id, results[7].event_type) == ("rejected", "large-n7", EVENT_TYPE)
+    assert "larger than the service takes" in str(results[7].message)
+    assert "too much" in str(results[7].message)
+    assert sorted(stored_names(avisod.url, **{"class": "large"})) == sorted({*NAMES} - {"n7"})
+
+
+def test_where_an_answer_sends_us_is_told_and_not_followed(proxy: FaultProxy) -> None:
+    """The token is for the service alone."""
+    proxy.faults = [Refusal(301, {"Location": "https://elsewhere/"})]
+
+    with pytest.raises(Refused, match=r"301: it is at 'https://elsewhere/'.*'url'"):
+        Client(proxy.url).post_records(EVENT_TYPE, lines("moved", ["a"]), 1)
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_an_answer_that_trickles_is_given_up_at_the_deadline(status: int) -> None:
+    """There is always a piece before the wait for it is too long."""
+
+    async def trickle(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 %d X\r\ncontent-length: 100000\r\n\r\n" % status)
+        while True:
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async def post() -> float:
+        async with running_http_server(trickle) as server:
+            begin = time.monotonic()
+            with pytest.raises(TransportError, match="deadlineSeconds"):
+                await asyncio.to_thread(
+                    Client(server.url, deadline_seconds=0.5).post_records, EVENT_TYPE, b"{}\n", 1
+                )
+            return time.monotonic() - begin
+
+    assert asyncio.run(post()) < 5
 
 
 def test_it_gives_up_at_the_deadline_with_the_last_reason(proxy: FaultProxy) -> None:
@@ -222,11 +279,25 @@ def test_a_stream_that_is_refused_says_why(avisod: Program) -> None:
         ("Thu, 01 Jan 1970 00:00:10 GMT", 0),
         ("soon", 0),
         ("-1", 0),
+        ("1 Jan 10000 00:00:00 GMT", 0),
+        ("Mon, 32 Foo 2030 99:99:99", 0),
     ],
 )
 def test_retry_after_is_read_as_seconds_or_as_a_date(value: str | None, seconds: float) -> None:
     """And believed up to a bound; what cannot be read asks for nothing."""
     assert retry_after_seconds(value, now=40) == seconds
+
+
+_digits = st.text("0123456789", max_size=30)
+
+
+@given(
+    st.text(max_size=40)
+    | st.builds("{} Jan {} {}:{}:{} {}".format, _digits, _digits, _digits, _digits, _digits, _digits)
+)
+def test_no_retry_after_is_an_error(value: str) -> None:
+    """Whatever proxies write."""
+    assert 0 <= retry_after_seconds(value, now=40) <= 300
 
 
 def test_pauses_double_up_to_a_bound_with_full_jitter_and_end_before_the_deadline() -> None:

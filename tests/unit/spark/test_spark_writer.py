@@ -30,6 +30,7 @@ from support.http_server import answering, running_http_server
 from support.spark_service import EVENT_TYPE, stored_events, stored_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from support.http_faults import FaultProxy
@@ -148,6 +149,19 @@ def test_a_write_travels_to_its_tasks_and_back(avisod: Program) -> None:
     assert written.tally.accepted == 2
 
 
+@pytest.mark.parametrize(
+    "payload", ["[" * 2000 + "]" * 2000, '"' + "x" * 300_000 + '"'], ids=["deep", "large"]
+)
+def test_a_row_that_nobody_can_take_is_rejected_alone(avisod: Program, payload: str) -> None:
+    """It is nested too deeply to be read, or larger than a notification may be."""
+    group = str(len(payload))
+    batches = [rows(group, ["a"], payload=payload), rows(group, ["b"])]
+
+    tally = work(avisod.url, onReject="count").write(batches, Task()).tally
+
+    assert (tally.rows, tally.accepted, tally.rejected) == (2, 1, 1)
+
+
 # --- reports ---------------------------------------------------------------------------------------------
 
 
@@ -177,6 +191,43 @@ def test_a_stream_reports_each_batch_in_a_file_of_its_own(tmp_path: Path) -> Non
         "batch-000000000.json",
         "batch-000000001.json",
     ]
+
+
+def test_a_place_for_the_report_that_cannot_be_written_is_refused_before_anything_is_posted(
+    tmp_path: Path,
+) -> None:
+    """Nothing of the probe is left where it can be."""
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "run.json", tmp_path):
+        with pytest.raises(OptionError, match=r"option 'report': .* cannot be written .* name a file"):
+            batch_writer(work("http://h", report=str(place)).options, COLUMNS, overwrite=False)
+    of_stream = work("http://h", report=str(tmp_path / "file"), acceptRepeats="true").options
+    writer = stream_writer(of_stream, COLUMNS, overwrite=False)
+    with pytest.raises(OptionError, match="option 'report'"):
+        writer.write(iter([rows("unreported", ["a"])]))
+    # Spark makes another one to commit with.
+    writer.commit([], 0)
+
+    batch_writer(work("http://h", report=str(tmp_path / "run.json")).options, COLUMNS, overwrite=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_report_that_cannot_be_written_afterwards_is_told_and_fails_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What was posted is posted, and a stream would end with the same error for ever."""
+    options = work("http://h", report=str(tmp_path / "run.json")).options
+    writer = batch_writer(options, COLUMNS, overwrite=False)
+    (tmp_path / "run.json").mkdir()
+
+    writer.commit([])
+    writer.abort([None])
+
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert all(one.startswith("option 'report': ") for one in told)
+    assert '"outcome":"written"' in told[0]
+    assert '"outcome":"aborted"' in told[1]
 
 
 # --- what is refused beforehand --------------------------------------------------------------------------
@@ -309,6 +360,88 @@ def test_a_later_batch_than_the_one_that_was_resumed_is_not_judged_by_its_age(av
     )
 
     assert tally.accepted == 1
+
+
+def test_every_body_of_a_task_is_judged_by_its_own_age(proxy: FaultProxy) -> None:
+    """A task may be busy for long between two of them."""
+    now = time.time()
+
+    def slowly() -> Iterator[pa.RecordBatch]:
+        nonlocal now
+        yield rows("slow", ["a"])
+        now += 3600
+        yield rows("slow", ["b"])
+
+    resumed = work(proxy.url, point=Point(7, now - 30, now))
+    with pytest.raises(RepeatsPossible, match="batch 7 was begun 3630 s ago"):
+        resumed.write(slowly(), Task(batch_id=7), clock=lambda: now)
+
+    assert len(proxy.posts) == 1
+    asked = [request.path for request in proxy.requests if request.method == "GET"]
+    assert asked == [f"/api/v1/schema/{EVENT_TYPE}"]
+
+
+@pytest.mark.parametrize(("begun", "ended"), [(0, 0), (3, 3)])
+def test_a_task_that_is_tried_again_is_judged_also_where_nothing_is_resumed(
+    proxy: FaultProxy, tmp_path: Path, begun: int, ended: int
+) -> None:
+    """Of a stream that is new, or has done all that it began."""
+    place = checkpoint(tmp_path, begun=begun, ended=ended, made_at=1000)
+    options = work(proxy.url, checkpointLocation=place).options
+    tasks = stream_writer(options, COLUMNS, overwrite=False)._work
+    soon, later = time.time() + 5, time.time() + 300
+
+    assert (
+        tasks.write([rows(f"new-{begun}", ["a"])], Task(batch_id=begun), clock=lambda: later).tally.accepted
+        == 1
+    )
+    again = Task(attempt=1, batch_id=begun)
+    assert tasks.write([rows(f"new-{begun}", ["a"])], again, clock=lambda: soon).tally.duplicate == 1
+    with pytest.raises(RepeatsPossible, match="this write was begun 300 s ago"):
+        tasks.write([rows(f"new-{begun}", ["a"])], again, clock=lambda: later)
+
+
+def test_a_task_of_a_later_batch_that_is_tried_again_is_judged_by_that_batch(avisod: Program) -> None:
+    """It was begun when the writer was planned, and not with the batch that was resumed."""
+    now = time.time()
+    resumed = work(avisod.url, point=Point(7, now - 1000, now))
+    again = Task(attempt=3, batch_id=8)
+
+    assert resumed.write([rows("next", ["a"])], again, clock=lambda: now + 5).tally.accepted == 1
+    with pytest.raises(RepeatsPossible, match="batch 8 was begun 300 s ago"):
+        resumed.write([rows("next", ["a"])], again, clock=lambda: now + 300)
+
+
+# --- lines -----------------------------------------------------------------------------------------------
+
+
+def test_lines_without_an_end_are_notifications_of_their_own(avisod: Program) -> None:
+    """So a text file is read."""
+    encoder = Encoder(COLUMNS, event_type=EVENT_TYPE, scope="", geometry_field="polygon")
+    lines = [line.decode().rstrip("\n") for line in encoder.encode(rows("ends", NAMES[:3])).good]
+    batch = pa.record_batch([pa.array([lines[0], lines[1] + "\n", lines[2] + "\r\n"])], names=["value"])
+
+    tally = work(avisod.url, names=("value",)).write([batch], Task()).tally
+
+    assert (tally.rows, tally.accepted) == (3, 3)
+    assert sorted(stored_names(avisod.url, **{"class": "ends"})) == NAMES[:3]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"", b" ", b"\n", b"{}\n{}\n", b"{}\r{}", b"\xff\n"],
+    ids=["empty", "blank", "end", "two", "cr", "bytes"],
+)
+def test_a_value_that_is_not_one_line_is_a_row_that_is_refused(avisod: Program, bad: bytes) -> None:
+    """It must not become two notifications, or a part of the next."""
+    encoder = Encoder(COLUMNS, event_type=EVENT_TYPE, scope=repr(bad), geometry_field="polygon")
+    (good,) = encoder.encode(rows("one", ["a"])).good
+    batch = pa.record_batch([pa.array([bad, good], pa.binary()).view(pa.string())], names=["value"])
+
+    tally = work(avisod.url, names=("value",), onReject="count").write([batch], Task()).tally
+
+    assert (tally.rows, tally.accepted, tally.rejected) == (2, 1, 1)
+    assert tally.rejections[0].field == "value"
 
 
 # --- what is written is what is stored -------------------------------------------------------------------

@@ -6,7 +6,7 @@ worker_processes 2;
 worker_rlimit_nofile {{ add (int .Values.edge.workerConnections) 1024 }};
 pid /tmp/nginx.pid;
 error_log stderr warn;
-worker_shutdown_timeout {{ .Values.edge.drainSeconds }}s;
+worker_shutdown_timeout {{ int64 .Values.edge.drainSeconds }}s;
 
 events {
   worker_connections {{ int .Values.edge.workerConnections }};

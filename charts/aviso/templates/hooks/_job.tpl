@@ -2,7 +2,7 @@
 
 {{/* The metadata of what belongs to a hook: takes name, hook, weight, and optionally namespace, policy and isClusterWide. */}}
 {{- define "aviso.hook.metadata" -}}
-{{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" (toString (default 0 .weight)) "helm.sh/hook-delete-policy" (default "before-hook-creation,hook-succeeded" .policy) -}}
+{{- $annotations := dict "helm.sh/hook" .hook "helm.sh/hook-weight" (toString (default 0 .weight)) "helm.sh/hook-delete-policy" (default "before-hook-creation,hook-succeeded" .policy) "helm.sh/hook-output-log-policy" "hook-failed" -}}
 {{- include "aviso.metadata" (merge (dict "annotations" $annotations) .) -}}
 {{- end -}}
 
@@ -45,14 +45,14 @@ volumes:
   {{- end }}
 {{- end -}}
 
-{{/* A job that is a hook, with the pod's arguments besides: takes deadlineSeconds. */}}
+{{/* A job that is a hook, with the pod's arguments besides: takes deadlineSeconds, and optionally retries. */}}
 {{- define "aviso.hook.job" -}}
 apiVersion: batch/v1
 kind: Job
 metadata:
   {{- include "aviso.hook.metadata" . | nindent 2 }}
 spec:
-  backoffLimit: 1
+  backoffLimit: {{ default 0 .retries }}
   activeDeadlineSeconds: {{ .deadlineSeconds }}
   template:
     metadata:
@@ -60,6 +60,16 @@ spec:
         {{- include "aviso.selectorLabels" . | nindent 8 }}
     spec:
       {{- include "aviso.hook.podSpec" . | nindent 6 }}
+{{- end -}}
+
+{{/* The workloads of the release, as JSON in {"deployments": […], "statefulsets": […]}. */}}
+{{- define "aviso.workloads" -}}
+{{- $fullname := include "aviso.fullname" . -}}
+{{- $deployments := list -}}
+{{- range concat (list "operator" "ingest" "gateway" "schema") (ternary (list "edge") list (not (empty (include "aviso.hasEdge" .)))) -}}
+{{- $deployments = append $deployments (printf "%s-%s" $fullname .) -}}
+{{- end -}}
+{{- dict "deployments" $deployments "statefulsets" (ternary (list (printf "%s-nats" $fullname)) list .Values.nats.enabled) | toJson -}}
 {{- end -}}
 
 {{/* Where each part says whether it is ready, as JSON in {"addresses": […]}. */}}

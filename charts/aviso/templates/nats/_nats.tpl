@@ -1,3 +1,27 @@
+{{/* How much of a disk streams may take. */}}
+{{- define "aviso.nats.streamBytes" -}}
+{{- with .Values.nats.storage -}}
+{{- $size := include "aviso.bytes" .size | int64 -}}
+{{- if not .maxStreams -}}
+{{- div (mul $size 8) 10 -}}
+{{- else if gt (include "aviso.bytes" .maxStreams | int64) $size -}}
+{{- fail (printf "nats.storage.maxStreams is %s, and the disks have %s: raise nats.storage.size, or leave nats.storage.maxStreams away for 80 %% of it" .maxStreams .size) -}}
+{{- else -}}
+{{- include "aviso.bytes" .maxStreams -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Bytes of a quantity such as 10Gi. */}}
+{{- define "aviso.bytes" -}}
+{{- $power := index (dict "" 0 "k" 1 "Ki" 1 "M" 2 "Mi" 2 "G" 3 "Gi" 3 "T" 4 "Ti" 4) (regexFind "[A-Za-z]*$" .) -}}
+{{- $bytes := int64 (regexFind "^[0-9]+" .) -}}
+{{- range until $power -}}
+{{- $bytes = mul $bytes (ternary 1024 1000 (hasSuffix "i" $)) -}}
+{{- end -}}
+{{- $bytes -}}
+{{- end -}}
+
 {{/* The broker's nats.conf. Passwords come from the environment, so that this holds none. */}}
 {{- define "aviso.nats.conf" -}}
 {{- $nats := .Values.nats -}}
@@ -17,8 +41,8 @@ tls {
 {{- end }}
 jetstream {
   store_dir: "/data"
-  max_memory_store: {{ $nats.storage.maxMemory }}
-  max_file_store: {{ $nats.storage.maxStreams }}
+  max_memory_store: {{ include "aviso.bytes" $nats.storage.maxMemory }}
+  max_file_store: {{ include "aviso.nats.streamBytes" . }}
   sync_interval: {{ $nats.syncInterval }}
 }
 {{- if gt (int $nats.replicas) 1 }}
@@ -104,6 +128,29 @@ is something that whoever reads has to make, and its rights are not looked into 
     subscribe: {allow: ["_INBOX.schema.>"]}
   }
 }
+{{- end -}}
+
+{{/* What a claim says of the cluster that its disk belongs to. */}}
+{{- define "aviso.nats.serversLabel" -}}
+aviso.dev/servers
+{{- end -}}
+
+{{/* Three servers take the streams of one for remains and delete them; one has no majority for those of three. */}}
+{{- define "aviso.nats.refuseOtherServers" -}}
+{{- $name := printf "%s-nats" (include "aviso.fullname" .) -}}
+{{- $wanted := int .Values.nats.replicas -}}
+{{- $found := list -}}
+{{- with lookup "apps/v1" "StatefulSet" .Release.Namespace $name -}}
+{{- $found = append $found (int .spec.replicas) -}}
+{{- end -}}
+{{- range $number := until 3 -}}
+{{- with lookup "v1" "PersistentVolumeClaim" $.Release.Namespace (printf "data-%s-%d" $name $number) -}}
+{{- $found = append $found (int (index (default dict .metadata.labels) (include "aviso.nats.serversLabel" $))) -}}
+{{- end -}}
+{{- end -}}
+{{- range without $found 0 $wanted -}}
+{{- fail (printf "nats.replicas is %d, and there are disks of %d: their messages would be lost. Leave nats.replicas at %d; for another number install a second release and move to it, or delete the StatefulSet %s and the claims data-%s-… to begin without messages" $wanted . . $name $name) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "aviso.nats.configMap" -}}

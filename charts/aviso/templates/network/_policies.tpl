@@ -3,7 +3,7 @@
 - podSelector:
     matchLabels:
       app.kubernetes.io/name: aviso
-      app.kubernetes.io/instance: {{ .root.Release.Name }}
+      app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     matchExpressions:
       - {key: app.kubernetes.io/component, operator: In, values: {{ toJson .components }}}
 {{- end -}}
@@ -24,8 +24,15 @@ spec:
     {{- . | nindent 4 }}
   {{- end }}
   egress:
-    - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+    - ports:
+        {{- range .root.Values.networkPolicy.dnsPorts }}
+        - {port: {{ . }}, protocol: UDP}
+        - {port: {{ . }}, protocol: TCP}
+        {{- end }}
     {{- trim .egress | nindent 4 }}
+    {{- with .root.Values.networkPolicy.extraEgress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end -}}
 
 {{- define "aviso.network.fromMonitoring" -}}

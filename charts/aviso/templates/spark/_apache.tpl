@@ -7,9 +7,9 @@
   "spark.kubernetes.container.image" (include "aviso.spark.image" .)
   "spark.kubernetes.authenticate.driver.serviceAccountName" $account
   "spark.kubernetes.authenticate.executor.serviceAccountName" (printf "%s-executor" $account)
-  "spark.executor.instances" (toString .job.executors)
-  "spark.driver.cores" (toString .job.driver.cores) "spark.driver.memory" .job.driver.memory
-  "spark.executor.cores" (toString .job.executor.cores) "spark.executor.memory" .job.executor.memory }}
+  "spark.executor.instances" (.job.executors | int64 | toString)
+  "spark.driver.cores" (.job.driver.cores | int64 | toString) "spark.driver.memory" .job.driver.memory
+  "spark.executor.cores" (.job.executor.cores | int64 | toString) "spark.executor.memory" .job.executor.memory }}
 {{- with .job.driver.coreRequest }}{{ $_ := set $own "spark.kubernetes.driver.request.cores" (toString .) }}{{ end }}
 {{- with .job.executor.coreRequest }}{{ $_ := set $own "spark.kubernetes.executor.request.cores" (toString .) }}{{ end }}
 apiVersion: spark.apache.org/v1
@@ -35,5 +35,5 @@ spec:
     resourceRetainPolicy: OnFailure
     ttlAfterStopMillis: {{ mul 1000 (int64 .job.keepSeconds) }}
     # A job that has failed by itself fails again; only what the cluster took away is begun anew.
-    restartConfig: {restartPolicy: OnInfrastructureFailure, maxRestartAttempts: {{ .job.retries }}, restartBackoffMillis: 30000}
+    restartConfig: {restartPolicy: OnInfrastructureFailure, maxRestartAttempts: {{ int64 .job.retries }}, restartBackoffMillis: 30000}
 {{- end }}

@@ -23,7 +23,7 @@ kind: Job
 metadata:
   {{- include "aviso.metadata" (merge (dict "name" $job) .) | nindent 2 }}
 spec:
-  backoffLimit: {{ .job.retries }}
+  backoffLimit: {{ int64 .job.retries }}
   ttlSecondsAfterFinished: {{ int64 .job.keepSeconds }}
   template:
     metadata:
@@ -55,8 +55,8 @@ spec:
             - --conf=spark.driver.host=$(POD_IP)
             - --conf=spark.driver.bindAddress=$(POD_IP)
             - --conf=spark.driver.memory={{ .job.driver.memory }}
-            - --conf=spark.executor.instances={{ .job.executors }}
-            - --conf=spark.executor.cores={{ .job.executor.cores }}
+            - --conf=spark.executor.instances={{ int64 .job.executors }}
+            - --conf=spark.executor.cores={{ int64 .job.executor.cores }}
             - --conf=spark.executor.memory={{ .job.executor.memory }}
             {{- with .job.executor.coreRequest }}
             - --conf=spark.kubernetes.executor.request.cores={{ . }}
@@ -75,7 +75,7 @@ spec:
               valueFrom: {fieldRef: {fieldPath: status.podIP}}
             {{- include "aviso.spark.env" . | nindent 12 }}
           resources:
-            requests: {cpu: {{ default .job.driver.cores .job.driver.coreRequest | quote }}}
+            requests: {cpu: {{ default (int64 .job.driver.cores) .job.driver.coreRequest | quote }}}
           volumeMounts:
             - {name: executor, mountPath: /etc/aviso, readOnly: true}
             {{- include "aviso.spark.volumeMounts" . | nindent 12 }}

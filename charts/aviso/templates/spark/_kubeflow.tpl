@@ -19,7 +19,7 @@ spec:
   arguments: {{ toJson .job.arguments }}
   restartPolicy:
     type: OnFailure
-    onFailureRetries: {{ .job.retries }}
+    onFailureRetries: {{ int64 .job.retries }}
     onFailureRetryInterval: 30
     onSubmissionFailureRetries: 3
     onSubmissionFailureRetryInterval: 20
@@ -27,7 +27,7 @@ spec:
   sparkConf:
     {{- include "aviso.spark.conf" . | nindent 4 }}
   driver:
-    cores: {{ .job.driver.cores }}
+    cores: {{ int64 .job.driver.cores }}
     {{- with .job.driver.coreRequest }}
     coreRequest: {{ . | quote }}
     {{- end }}
@@ -37,8 +37,8 @@ spec:
       spec:
         {{- include "aviso.spark.template" (merge (dict "role" "driver") .) | nindent 8 }}
   executor:
-    instances: {{ .job.executors }}
-    cores: {{ .job.executor.cores }}
+    instances: {{ int64 .job.executors }}
+    cores: {{ int64 .job.executor.cores }}
     {{- with .job.executor.coreRequest }}
     coreRequest: {{ . | quote }}
     {{- end }}

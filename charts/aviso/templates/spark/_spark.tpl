@@ -88,8 +88,18 @@ volumes:
 {{- include "aviso.image" (dict "root" .root "image" .root.Values.spark.image) -}}
 {{- end -}}
 
-{{/* A job with what it leaves out. */}}
+{{/* A job with what it leaves out, and with arguments that are texts, which both definitions ask for. */}}
 {{- define "aviso.spark.job" -}}
 {{- $defaults := dict "arguments" list "executors" 2 "driver" (dict "cores" 1 "memory" "1g") "executor" (dict "cores" 1 "memory" "1g") "retries" 2 "keepSeconds" 86400 -}}
-{{- mergeOverwrite $defaults (deepCopy .job) | toYaml -}}
+{{- $job := mergeOverwrite $defaults (deepCopy .job) -}}
+{{- $arguments := list -}}
+{{- range $job.arguments -}}
+{{- $arguments = append $arguments (include "aviso.spark.text" .) -}}
+{{- end -}}
+{{- set $job "arguments" $arguments | toYaml -}}
+{{- end -}}
+
+{{/* A value as it was written: numbers come as floats, of which large ones would be shown with an exponent. */}}
+{{- define "aviso.spark.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ toString . }}{{ end -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-"""One EventSchema in the cluster: made, looked at and removed, by path, as the operator asks; every call waits."""
+"""Objects in the cluster, asked for by path, as the operator asks; every call waits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,14 @@ _PATIENCE_SECONDS = (5.0, 30.0)
 _NOT_FOUND = 404
 
 
-class OneObject:
-    """The object of a name, there or not."""
+class ApiServer:
+    """The API server of the cluster."""
 
-    def __init__(self, cluster: Configuration, namespace: str, name: str) -> None:
+    def __init__(self, cluster: Configuration) -> None:
         self._client: Any = ApiClient(cluster)
-        self._all = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
-        self._one = f"{self._all}/{name}"
 
-    def create(self, document: Mapping[str, object]) -> None:
-        """Make it; what the cluster does not know of it is refused."""
-        self._ask("POST", f"{self._all}?fieldValidation=Strict", document)
-
-    def get(self) -> dict[str, Any] | None:
-        """Return it as it is now, or None where it is not there."""
-        return self._ask("GET", self._one)
-
-    def delete(self) -> None:
-        """Have it removed, which may take the operator a moment."""
-        self._ask("DELETE", self._one)
-
-    def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any] | None:
+    def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any] | None:
+        """Return the answer, or None where there is nothing; `Unavailable` where there is no answer."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         request = self._client.param_serialize(
             method, path, header_params=headers, body=body, auth_settings=["BearerToken"]
@@ -54,3 +41,24 @@ class OneObject:
         if not 200 <= answer.status < 300:
             raise ClusterRefused(answer.status, f"{method} {path}: {data.decode(errors='replace')}")
         return msgspec.json.decode(data, type=dict[str, Any])
+
+
+class OneObject:
+    """The object of a name, there or not."""
+
+    def __init__(self, cluster: Configuration, namespace: str, name: str) -> None:
+        self._server = ApiServer(cluster)
+        self._all = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{PLURAL}"
+        self._one = f"{self._all}/{name}"
+
+    def create(self, document: Mapping[str, object]) -> None:
+        """Make it; what the cluster does not know of it is refused."""
+        self._server.ask("POST", f"{self._all}?fieldValidation=Strict", document)
+
+    def get(self) -> dict[str, Any] | None:
+        """Return it as it is now, or None where it is not there."""
+        return self._server.ask("GET", self._one)
+
+    def delete(self) -> None:
+        """Have it removed, which may take the operator a moment."""
+        self._server.ask("DELETE", self._one)

@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import urllib3
 
 from aviso_core.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
 _BETWEEN_LOOKS_SECONDS: Final = 0.5
 _ANSWER_SECONDS: Final = 5.0
 _LONGEST_REASON: Final = 300
 
-
-class Address(NamedTuple):
-    """Where a part says whether it is ready."""
-
-    name: str
-    url: str
+WhyNot: TypeAlias = "Callable[[], str | None]"
+"""Looks at a part, and returns why it is not ready, or None."""
 
 
-def wait_ready(
-    http: urllib3.PoolManager, addresses: Sequence[Address], *, seconds: float, tell: Callable[[str], None]
-) -> None:
+def wait_ready(parts: Mapping[str, WhyNot], *, seconds: float, tell: Callable[[str], None]) -> None:
     """Wait until all are ready, or raise `Unavailable` with what each of the others said last."""
-    waiting = list(addresses)
+    waiting = dict(parts)
     give_up = time.monotonic() + seconds
     while True:
         reasons = {}
-        for address in tuple(waiting):
-            reason = _why_not_ready(http, address.url)
+        for name, why_not in parts.items():
+            if name not in waiting:
+                continue
+            reason = why_not()
             if reason is None:
-                waiting.remove(address)
-                tell(f"{address.name}: ready")
+                del waiting[name]
+                tell(f"{name}: ready")
             else:
-                reasons[address.name] = reason
+                reasons[name] = reason
         if not waiting:
             return
         if time.monotonic() > give_up:
@@ -48,7 +44,8 @@ def wait_ready(
         time.sleep(_BETWEEN_LOOKS_SECONDS)
 
 
-def _why_not_ready(http: urllib3.PoolManager, url: str) -> str | None:
+def why_not_answering(http: urllib3.PoolManager, url: str) -> str | None:
+    """Return why the answer at an address is not that it is ready."""
     try:
         answer = http.request("GET", url, timeout=_ANSWER_SECONDS)
     except urllib3.exceptions.HTTPError as error:

@@ -21,5 +21,6 @@ exit codes:
   1  done, and there is something to look at: rows that were rejected, sequences that are missing
   2  the arguments do not fit: an option, a column, an expression, the event type's schema
   3  it could not be done: no Java, no answer from the service, a failure in Spark
-  4  stopped by SIGTERM or Ctrl-C before its end; start it again, nothing is sent twice
+  4  stopped by SIGTERM or Ctrl-C before its end; started again within the event type's duplicate window, it
+     sends nothing twice
 """

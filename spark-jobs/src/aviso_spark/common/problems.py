@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+STOPPED_EARLY: Final = (
+    "stopped before its end; start it again within the event type's duplicate window, and nothing is "
+    "sent twice"
+)
+
 
 class JobError(Exception):
     """A job cannot be done; the message says what to do about it."""

@@ -29,13 +29,13 @@ def told(job: str, tasks: Tasks) -> str:
 
 
 @contextmanager
-def told_progress(session: SparkSession, job: str, *, out: TextIO = sys.stderr) -> Iterator[None]:
+def told_progress(session: SparkSession, job: str, *, out: TextIO | None = None) -> Iterator[None]:
     """Tell the progress while the block runs. A session on a server has handlers of its own for that."""
     if not hasattr(session, "_jsparkSession"):
         yield
         return
     over = threading.Event()
-    teller = threading.Thread(target=_tell, args=(session, job, out, over), name="progress")
+    teller = threading.Thread(target=_tell, args=(session, job, out or sys.stderr, over), name="progress")
     teller.start()
     try:
         yield

@@ -6,7 +6,8 @@ code from it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,6 +15,11 @@ from aviso_spark.common.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# What moves a cursor, ends a line, or turns the direction of writing.
+_CONTROLS: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +51,12 @@ def as_text(report: Report) -> str:
     lines = [f"{report.job}: {how}, {report.seconds:.1f} s", *_counts(report.counts)]
     if report.findings:
         lines += ["to look at:", *_findings(report.findings)]
-    return "\n".join([*lines, *report.notes]) + "\n"
+    return "".join(one_line(line) + "\n" for line in [*lines, *report.notes])
+
+
+def one_line(text: str) -> str:
+    """Return a text that may be a producer's as one line that does nothing to a terminal but be shown."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _counts(counts: dict[str, int]) -> list[str]:

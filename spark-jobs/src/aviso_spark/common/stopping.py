@@ -1,8 +1,8 @@
 """Stopping a job from outside: the first signal lets go of what runs in Spark, and the job then ends by itself.
 
 A signal handler must not talk to Spark: the main thread may be in the middle of doing so. It only wakes a thread, which
-calls what the job left to be called. Who signals a second time does not want to wait: the program ends at once, which
-is safe at any moment, because what was posted is known again by its ids.
+calls what the job left to be called. Who signals a second time does not want to wait: the program ends at once. What
+was posted by then is known again by its ids, for as long as the event type's duplicate window.
 
 A signal to a whole group of processes comes here twice, by this program and by the one that launched it (`launcher`).
 So it is the second of one origin that counts.
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from aviso_spark.common.exit_codes import ExitCode
-from aviso_spark.common.problems import Stopped
+from aviso_spark.common.problems import STOPPED_EARLY, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ class Stopping:
     def check(self) -> None:
         """Raise where somebody asked: between two steps nothing runs that could be let go of."""
         if self.is_asked:
-            raise Stopped("stopped before its end; start it again, nothing is sent twice")
+            raise Stopped(STOPPED_EARLY)
 
     def _call(self) -> None:
         with self._lock:

@@ -10,20 +10,25 @@ import re
 from typing import Final
 
 from aviso_spark.common.exit_codes import ExitCode
-from aviso_spark.common.problems import JobError, NotUnderstood, Stopped
+from aviso_spark.common.problems import STOPPED_EARLY, JobError, NotUnderstood, Stopped
 from pyspark_aviso.options import OptionError
 
 # The last line of a traceback in a worker: an exception's whole name and its words.
 _RAISED: Final = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Refused|Fault|Removed|CutOff|NotUnderstood): .")
 # The same of an error within Java.
 _THROWN: Final = re.compile(r"(?:: |Caused by: )([a-z][\w.$]*[A-Z]\w*(?:: .+)?)$")
+# Of a job, of an operation on a server, of a task, of a thread that waits for them, of everything.
+_CANCELLED: Final = re.compile(
+    r"SPARK_JOB_CANCELLED|OPERATION_CANCELED|TaskKilled|InterruptedException|Job \d+ cancelled|"
+    r"SparkContext was shut down"
+)
 # What Spark puts before and behind its own words.
 _CONDITION: Final = re.compile(r"^\[[A-Z_.0-9]+\] ")
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*$")
 
 
 def judged(error: Exception, *, is_stopping: bool) -> tuple[ExitCode, str]:
-    """Return the exit code and the line of a failure; whatever fails while the job is being stopped is the stop."""
+    """Return the exit code and the line of a failure; what Spark breaks off while it is being stopped is the stop."""
     match error:
         case NotUnderstood() | OptionError():
             return ExitCode.NOT_UNDERSTOOD, _as_arguments(str(error))
@@ -31,9 +36,14 @@ def judged(error: Exception, *, is_stopping: bool) -> tuple[ExitCode, str]:
             return ExitCode.STOPPED, str(error)
         case JobError():
             return ExitCode.FAILED, _as_arguments(str(error))
-    if is_stopping:
-        return ExitCode.STOPPED, "stopped before its end; start it again, nothing is sent twice"
+    if is_stopping and _is_cancelled(error):
+        return ExitCode.STOPPED, STOPPED_EARLY
     return (ExitCode.NOT_UNDERSTOOD if _is_asked_wrongly(error) else ExitCode.FAILED), shown(error)
+
+
+def _is_cancelled(error: Exception) -> bool:
+    """Tell whether this is how Spark says that it let go of its work."""
+    return _CANCELLED.search(str(error)) is not None
 
 
 def _is_asked_wrongly(error: Exception) -> bool:

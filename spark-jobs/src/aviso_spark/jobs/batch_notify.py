@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from aviso_spark.common.arguments import service_of
 from aviso_spark.common.problems import NotUnderstood
+from aviso_spark.common.report import Finding, Report
 from aviso_spark.common.service import ServiceAddress, read_event_schema
 from aviso_spark.expressions import Expressions
 from aviso_spark.mapping_arguments import add_mapping, add_reading, expressions_of
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from aviso_spark.common.report import Report
     from aviso_spark.common.stopping import Stopping
     from aviso_spark.event_schema import EventSchema
+    from aviso_spark.unfinished import Run
     from aviso_spark.watermark import Watermark
 
 NAME: Final = "batch-notify"
@@ -57,6 +58,11 @@ how rows become notifications:
 ids:
   Without --id, a record's id is made of what it says: sent again within the event type's duplicate window it is
   a duplicate, and not a second notification. --id-scope makes room for saying the same again: a run's own date.
+  What was begun and broke off is remembered beside the watermark or the receipts: where it was begun longer ago than
+  that window, nothing is sent until --accept-repeats.
+
+watermark:
+  Rows whose watermark column is null are never sent; their number is told.
 
 receipts:
   One row for each row that was read, as Parquet in a folder run=<id> below --receipts: what was sent, and id,
@@ -78,6 +84,7 @@ class BatchNotify(msgspec.Struct, frozen=True, kw_only=True):
     receipts: str | None
     watermark_file: str | None
     watermark_column: str | None
+    accepts_repeats: bool
     is_dry_run: bool
 
 
@@ -102,6 +109,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--watermark-column", metavar="COLUMN", help="the column that grows, as an ingest time"
     )
+    parser.add_argument(
+        "--accept-repeats",
+        action="store_true",
+        help="start again even where the service has forgotten the ids",
+    )
 
 
 def wanted(read: Mapping[str, Any]) -> BatchNotify:
@@ -125,33 +137,35 @@ def wanted(read: Mapping[str, Any]) -> BatchNotify:
         receipts=read["receipts"],
         watermark_file=read["watermark"],
         watermark_column=read["watermark_column"],
+        accepts_repeats=read["accept_repeats"],
         is_dry_run=read["dry_run"],
     )
 
 
 def run(job: BatchNotify, session: SparkSession, stopping: Stopping) -> Report:
     """Do it."""
-    from aviso_spark import sending, watermark
+    from aviso_spark import sending
     from aviso_spark.mapping import mapped
 
-    mark = None
+    mark: Watermark | None = None
+    findings: tuple[Finding, ...] = ()
     if job.source.format == DEAD_LETTERS:
-        rows = dead_letters(session.read.parquet(job.source.name))
+        rows = dead_letters(read_receipts(session, job.source.name))
     else:
         schema = read_event_schema(job.service.client(), job.event_type or "")
-        raw, mark = _new_rows(read(session, job, schema), job)
+        raw, mark, findings = _new_rows(read(session, job, schema), job)
         rows = mapped(raw, schema, job.expressions)
     if job.is_dry_run:
-        return sending.rehearsed(NAME, rows)
-    stopping.check()
-    assert job.receipts is not None, "without a place for receipts there is only the dry run"
-    report = sending.sent(
-        NAME, rows, session=session, service=job.service, id_scope=job.id_scope, folder=job.receipts
-    )
-    if mark is None or job.watermark_file is None:
-        return report
-    watermark.write_watermark(job.watermark_file, mark)
-    return replace(report, notes=(f"  done up to {mark.column} {mark.value}", *report.notes))
+        report = sending.rehearsed(NAME, rows)
+    else:
+        stopping.check()
+        report = _sent(job, rows, mark, session)
+    return replace(report, findings=(*report.findings, *findings))
+
+
+def read_receipts(session: SparkSession, folder: str) -> DataFrame:
+    """Return the receipts of all runs, each of which has the columns of its own rows."""
+    return session.read.option("mergeSchema", "true").parquet(folder)
 
 
 def read(session: SparkSession, job: BatchNotify, schema: EventSchema) -> DataFrame:
@@ -162,14 +176,48 @@ def read(session: SparkSession, job: BatchNotify, schema: EventSchema) -> DataFr
     return rows if job.where is None else rows.where(job.where)
 
 
-def _new_rows(rows: DataFrame, job: BatchNotify) -> tuple[DataFrame, Watermark | None]:
-    """Return the rows that came since the last run, and how far they go; all of them where nobody remembers."""
+def _sent(job: BatchNotify, rows: DataFrame, mark: Watermark | None, session: SparkSession) -> Report:
+    from aviso_spark import sending, unfinished, watermark
+
+    assert job.receipts is not None, "without a place for receipts there is only the dry run"
+    sending.check_receipts(session, job.receipts)
+    place = unfinished.place_of(receipts=job.receipts, watermark_file=job.watermark_file)
+    with unfinished.remembered(
+        session, place, _identity(job), rows, service=job.service, accepts_repeats=job.accepts_repeats
+    ) as notes:
+        report = sending.sent(
+            NAME, rows, session=session, service=job.service, id_scope=job.id_scope, folder=job.receipts
+        )
+        if mark is not None and job.watermark_file is not None:
+            watermark.write_watermark(job.watermark_file, mark)
+            notes = (f"  done up to {mark.column} {mark.value}", *notes)
+    return replace(report, notes=(*notes, *report.notes))
+
+
+def _identity(job: BatchNotify) -> Run:
+    from aviso_spark.unfinished import Run
+
+    options = (f"{name}={value}" for name, value in sorted(job.source.options.items()))
+    source = (job.source.format, job.source.name, job.where or "", *options)
+    return Run(source=source, event_type=job.event_type, id_scope=job.id_scope)
+
+
+def _new_rows(rows: DataFrame, job: BatchNotify) -> tuple[DataFrame, Watermark | None, tuple[Finding, ...]]:
+    """Return the rows that came since the last run, how far they go, and what is to be told of those that are left out.
+
+    They are all rows where nobody remembers.
+    """
     from aviso_spark import watermark
 
     if job.watermark_file is None or job.watermark_column is None:
-        return rows, None
+        return rows, None, ()
     before = watermark.read_watermark(job.watermark_file, job.watermark_column)
-    now = watermark.next_watermark(rows, job.watermark_column)
-    if now is None:
-        return rows, None
-    return watermark.between(rows, after=before, to=now), now
+    now = watermark.reached(rows, job.watermark_column)
+    what = (
+        f"null in --watermark-column {job.watermark_column}, and never sent: give them a value, or send them by a run "
+        "without --watermark"
+    )
+    findings = (Finding(count=now.without_value, what=what),) if now.without_value else ()
+    if now.mark is None:
+        return rows.where("false"), None, findings
+    return watermark.between(rows, after=before, to=now.mark), now.mark, findings

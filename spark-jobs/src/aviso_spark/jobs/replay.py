@@ -32,7 +32,8 @@ examples:
 
 what is posted:
   identifier, payload and shape of each event, with its id (event_type@sequence) as the record's id and the instant at
-  which it was stored as the producer's time. Doing it twice within the duplicate window stores everything once.
+  which it was stored as the producer's time. Doing it twice within the duplicate window stores everything once; what
+  broke off and was begun longer ago is not done again until --accept-repeats.
   The service gives sequences and instants of its own. Events of one type are posted in their order, one request after
   the other; event types side by side.
 
@@ -51,6 +52,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     from_sequence: int | None
     to_sequence: int | None
     receipts: str | None
+    accepts_repeats: bool
     is_dry_run: bool
 
 
@@ -68,6 +70,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--receipts", metavar="FOLDER", help="where the receipts are kept; needed unless --dry-run"
     )
+    parser.add_argument(
+        "--accept-repeats",
+        action="store_true",
+        help="start again even where the service has forgotten the ids",
+    )
 
 
 def wanted(read: Mapping[str, Any]) -> Replay:
@@ -82,6 +89,7 @@ def wanted(read: Mapping[str, Any]) -> Replay:
         from_sequence=read["from_sequence"],
         to_sequence=read["to_sequence"],
         receipts=read["receipts"],
+        accepts_repeats=read["accept_repeats"],
         is_dry_run=read["dry_run"],
     )
 
@@ -99,17 +107,29 @@ def run(job: Replay, session: SparkSession, stopping: Stopping) -> Report:
     retractions = chosen.where("operation is not null").count()
     rows = transform(chosen)
     stopping.check()
-    if job.is_dry_run:
-        report = sending.rehearsed(NAME, rows)
-    else:
-        assert job.receipts is not None, "without a place for receipts there is only the dry run"
-        report = sending.sent(
-            NAME, rows, session=session, service=job.service, id_scope="", folder=job.receipts, in_flight=1
-        )
+    report = sending.rehearsed(NAME, rows) if job.is_dry_run else _sent(job, rows, session)
     if not retractions:
         return report
     left_out = Finding(count=retractions, what="retractions, which are not replayed")
     return msgspec.structs.replace(report, findings=(*report.findings, left_out))
+
+
+def _sent(job: Replay, rows: DataFrame, session: SparkSession) -> Report:
+    from aviso_spark import sending, unfinished
+
+    assert job.receipts is not None, "without a place for receipts there is only the dry run"
+    sending.check_receipts(session, job.receipts)
+    part = (job.epoch, job.from_sequence, job.to_sequence)
+    source = (NAME, job.folder, ",".join(job.event_types), *(str(end) for end in part))
+    run = unfinished.Run(source=source, event_type=None, id_scope="")
+    place = unfinished.place_of(receipts=job.receipts)
+    with unfinished.remembered(
+        session, place, run, rows, service=job.service, accepts_repeats=job.accepts_repeats
+    ) as notes:
+        report = sending.sent(
+            NAME, rows, session=session, service=job.service, id_scope="", folder=job.receipts, in_flight=1
+        )
+    return msgspec.structs.replace(report, notes=(*notes, *report.notes))
 
 
 def select(kept: DataFrame, job: Replay) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -212,14 +213,17 @@ def read(session: SparkSession, job: StreamNotify, schema: EventSchema) -> DataF
 
 def _followed(job: StreamNotify, rows: DataFrame, session: SparkSession, stopping: Stopping) -> Report:
     from aviso_spark import stream_receipts
+    from aviso_spark.folders import open_folder
     from aviso_spark.sending import rejections, run_name
     from aviso_spark.stream_running import follow
 
     assert job.checkpoint is not None, "without a checkpoint there is only the dry run"
     assert job.receipts is not None, "without a place for receipts there is only the dry run"
+    # Spark resolves a plain path by the file system that it has by default, which may be another than this machine's.
+    open_ = partial(open_folder, session)
     if not job.accepts_repeats:
-        stream_receipts.check_resumption(job.checkpoint, job.event_type, job.service)
-    stream_receipts.check_folder(job.receipts, job.checkpoint)
+        stream_receipts.check_resumption(job.checkpoint, job.event_type, job.service, open_=open_)
+    stream_receipts.check_folder(job.receipts, job.checkpoint, open_=open_)
     name = run_name()
     writer = stream_receipts.keeping_receipts(
         rows, service=job.service, id_scope=job.id_scope, run=name, folder=job.receipts
