@@ -227,13 +227,14 @@ def test_nobody_waits_for_a_collector(protocol: Protocol, listening: bool) -> No
     with _of_no_use(listening=listening) as endpoint:
         settings = Tracing(enabled=True, endpoint=endpoint, protocol=protocol)
         with open_recording_traces(settings, resource=RESOURCE, close_seconds=0.1) as traces:
-            longest = 0.0
+            took = []
             for _ in range(3000):
                 began = time.perf_counter()
                 _begin(traces, None).end(200)
-                longest = max(longest, time.perf_counter() - began)
+                took.append(time.perf_counter() - began)
             ending = time.perf_counter()
-    assert longest < 1.0
+    # A machine with other work may stall once; who waits for a collector waits for it with each span.
+    assert sorted(took)[-2] < 1.0
     assert time.perf_counter() - ending < 1.0
 
 
