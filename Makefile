@@ -32,7 +32,7 @@ serve: $(READY) ## run the service with sample event types, its history in memor
 	$(BIN)/avisod serve --samples --port $(PORT) --log-level warn
 
 test: $(READY) ## run every test that this machine can run
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 system: $(READY) ## install the chart in the cluster of KUBECONFIG and try everything there: CONTRIBUTING.md says how
 	tests/system/run
@@ -50,7 +50,7 @@ imports: $(READY) ## who may import whom
 	$(BIN)/lint-imports --no-logo
 
 quick: $(READY) ## unit, contract and property tests, and those about the repository
-	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 4 -p no:schemathesis $(QUICK)
+	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 4 --dist worksteal -p no:schemathesis $(QUICK)
 
 bench: $(READY) ## run every benchmark
 	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark; done

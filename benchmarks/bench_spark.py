@@ -12,26 +12,24 @@ service, and the broker that stores.
 
 from __future__ import annotations
 
-import http.client
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
-import pyspark_aviso
 from measure import Bar, finish, print_bars, print_table
 from pyspark_aviso.sql_encoding import encode
 from serving import ProcessTree
+from spark_floors import loop_over_rows
+from spark_sessions import session
 from support.nats import running_server
 from support.services import running_avisod
 from support.spark_service import EVENT_TYPE, on_broker
@@ -39,7 +37,7 @@ from support.spark_service import EVENT_TYPE, on_broker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, SparkSession
 
 ROWS: Final = 200_000
 WARM_ROUNDS: Final = 4
@@ -47,59 +45,6 @@ ROUNDS: Final = 5
 END_TO_END_ROWS: Final = 200_000
 RECORDS_IN_A_BODY: Final = 1000
 PAYLOAD_BYTES: Final = 150
-
-
-# --- what is compared with ---------------------------------------------------------------------------------------
-
-
-class CountingSource(DataSource):
-    """A sink that only counts: the ceiling of every Arrow writer."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the format's name."""
-        return "counting"
-
-    def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
-        """Return the writer."""
-        return CountingWriter()
-
-
-class CountingWriter(DataSourceArrowWriter):
-    """Counts rows."""
-
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        """Count one partition."""
-        assert sum(batch.num_rows for batch in iterator)
-        return WriterCommitMessage()
-
-
-def loop_over_rows(url: str, payload_of: Callable[[str], object]) -> Callable[[Iterator[Row]], None]:
-    """Return the loop over rows that one would write first: no ids, no compression, no repetition.
-
-    With the fastest encoder of JSON there is here, and with what makes an object of a payload: payloads are text, and
-    a notification wants an object. To decode them is what one writes first, and says like the columns which are no
-    JSON; to splice them in unread is faster, and posts whatever they are.
-    """
-    port = urlsplit(url).port
-
-    def write(rows: Iterator[Row]) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        held = []
-        for row in rows:
-            record = {
-                "event_type": EVENT_TYPE,
-                "identifier": row.identifier,
-                "payload": payload_of(row.payload),
-            }
-            held.append(msgspec.json.encode(record))
-            if len(held) == RECORDS_IN_A_BODY:
-                connection.request("POST", "/api/v1/notifications", b"\n".join(held))
-                connection.getresponse().read()
-                held = []
-        connection.close()
-
-    return write
 
 
 # --- the server that stores nothing ------------------------------------------------------------------------------
@@ -110,21 +55,10 @@ def serve_nothing(cpu: int) -> None:
     os.sched_setaffinity(0, {cpu})
     import asyncio
 
-    results = [
-        {
-            "index": index,
-            "status": "accepted",
-            "event_type": EVENT_TYPE,
-            "sequence": 10**6 + index,
-            "id": "0" * 32,
-        }
-        for index in range(RECORDS_IN_A_BODY)
-    ]
-    body = msgspec.json.encode({"accepted": RECORDS_IN_A_BODY, "results": results})
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-        len(body),
-        body,
-    )
+    sums = b'{"accepted":%d,"duplicate":0,"rejected":0,"failed":0,"results":[' % RECORDS_IN_A_BODY
+    result = b'{"index":%d,"status":"accepted","event_type":"%s","sequence":%d,"id":"00000000000000000000000000000000"}'
+    results = [result % (place, EVENT_TYPE.encode(), 10**6 + place) for place in range(RECORDS_IN_A_BODY)]
+    in_full, in_short = _answer(sums + b",".join(results) + b"]}"), _answer(sums + b"]}")
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -132,7 +66,7 @@ def serve_nothing(cpu: int) -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
                 await reader.readexactly(int(length or 0))
-                writer.write(answer)
+                writer.write(in_short if b"return=minimal" in head else in_full)
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
@@ -143,6 +77,11 @@ def serve_nothing(cpu: int) -> None:
         await server.serve_forever()
 
     asyncio.run(run())
+
+
+def _answer(body: bytes) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
 
 
 @contextmanager
@@ -159,38 +98,6 @@ def serving_nothing(cpu: int) -> Iterator[tuple[str, int]]:
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def session(master: str) -> Iterator[SparkSession]:
-    """Run a session on the cores that this process may use now."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    builder = SparkSession.builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    pyspark_aviso.register(spark)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-        # The next session is to start a JVM of its own, on the cores that it may use then.
-        gateway: Any = spark.sparkContext._gateway
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
-        type(spark.sparkContext)._gateway = None
-        type(spark.sparkContext)._jvm = None
 
 
 def rows_of(spark: SparkSession, count: int, partitions: int) -> DataFrame:
@@ -249,11 +156,13 @@ def one_core(rows: int) -> list[Bar]:
         os.sched_setaffinity(0, {cores[0]})
         try:
             with session("local[1]") as spark:
-                spark.dataSource.register(CountingSource)
                 df = rows_of(spark, rows, 1)
                 # To plan costs what it costs however many rows there are; a job does it once.
                 lines = encode(df, event_type=EVENT_TYPE)
                 lines_of_structs = encode(structs_of(df), event_type=EVENT_TYPE)
+                loop = partial(
+                    loop_over_rows, url, event_type=EVENT_TYPE, records_in_a_body=RECORDS_IN_A_BODY
+                )
                 ways: dict[str, Callable[[], object]] = {
                     "count only": lambda: df.write.format("counting").mode("append").save(),
                     "columns, ids and zstd": lambda: write(df, url, eventType=EVENT_TYPE),
@@ -261,9 +170,9 @@ def one_core(rows: int) -> list[Bar]:
                     # Of these Spark makes JSON itself, so there is nothing to check.
                     "SQL lines of structs": lambda: write(lines_of_structs, url),
                     "foreachPartition, neither": lambda: df.foreachPartition(
-                        loop_over_rows(url, msgspec.json.decode)
+                        loop(payload_of=msgspec.json.decode)
                     ),
-                    "foreachPartition, unread": lambda: df.foreachPartition(loop_over_rows(url, msgspec.Raw)),
+                    "foreachPartition, unread": lambda: df.foreachPartition(loop(payload_of=msgspec.Raw)),
                 }
                 rates = {name: rows / used for name, used in cpu_seconds(ways, others=server).items()}
         finally:

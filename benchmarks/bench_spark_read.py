@@ -5,18 +5,17 @@ clock are those of a whole pipeline, and what Spark itself costs is the CPU of i
 The floor is the same answer of the same service in the same run, read with urllib3 and thrown away. What a job costs
 without a single row is measured too, and taken off the others.
 
-News are timed from before the request that publishes them to the sink's task, which sends word over the loopback.
+News are timed from before the request that publishes them to the sink's task, which sends word over the loopback. Their
+floor is a stream of Spark that waits for a datagram and asks nobody: what Spark takes for a batch is all that it takes.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import statistics
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -27,16 +26,18 @@ import urllib3
 import bench_replay
 from load.posting import CannotGenerateLoad, generator
 from measure import Bar, finish, print_bars, print_table
-from serving import ProcessTree, free_port
+from serving import free_port
+from spark_floors import listening, send_word
+from spark_sessions import session, spark_tree
 from streaming import EVENT_TYPE, JSON, NOTIFICATION, REPLAY, announcement, avisod, everything, get, settings
 from support.nats import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-    from serving import Service
+    from serving import ProcessTree, Service
 
 EVENTS: Final = bench_replay.EVENTS
 ROUNDS: Final = 3
@@ -77,42 +78,9 @@ class Read(NamedTuple):
         return Read(self.seconds - start.seconds, self.cpu_seconds - start.cpu_seconds)
 
 
-@contextmanager
-def session(folder: Path) -> Iterator[SparkSession]:
-    """Run Spark with one core for tasks while a block does."""
-    from pyspark.sql import SparkSession
-
-    import pyspark_aviso
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    chosen = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    }
-    builder = SparkSession.builder.master("local[1]").appName("bench")
-    for name, value in chosen.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    pyspark_aviso.register(spark)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-def spark_tree(spark: SparkSession) -> ProcessTree:
-    """Return the Java machine and the Python workers below it."""
-    process_id: int = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-    return ProcessTree(process_id)
-
-
-# --- history ---------------------------------------------------------------------------------------------
+def everything_to_the_end() -> bytes:
+    """Return a request with an explicit end, as a program asks that wants all of it."""
+    return everything(from_sequence=1)[:-1] + b',"to_id":"%d"}' % EVENTS
 
 
 def download(service: Service, accept: str) -> Read:
@@ -122,8 +90,7 @@ def download(service: Service, accept: str) -> Read:
     response = pool.request(
         "POST",
         f"http://127.0.0.1:{service.port}{REPLAY}",
-        # With an explicit end, as a program asks that wants all of it.
-        body=everything(from_sequence=1)[:-1] + b',"to_id":"%d"}' % EVENTS,
+        body=everything_to_the_end(),
         headers={**JSON, "Accept": accept},
         preload_content=False,
     )
@@ -143,6 +110,16 @@ def read_through_spark(
     """Read rows from a sequence on, with all columns and in one task, and throw them away."""
     reader = _options(spark.read.format("aviso"), service, form)
     frame = reader.option("rowsPerPartition", EVENTS).option("fromSequence", first).load()
+    began, cpu_began = time.perf_counter(), tree.cpu_seconds()
+    frame.write.format("noop").mode("overwrite").save()
+    return Read(time.perf_counter() - began, tree.cpu_seconds() - cpu_began)
+
+
+def read_rows(spark: SparkSession, tree: ProcessTree, service: Service) -> Read:
+    """Read all of it with the reader that one would write first."""
+    frame = (
+        spark.read.format("rows").options(port=service.port, request=everything_to_the_end().decode()).load()
+    )
     began, cpu_began = time.perf_counter(), tree.cpu_seconds()
     frame.write.format("noop").mode("overwrite").save()
     return Read(time.perf_counter() - began, tree.cpu_seconds() - cpu_began)
@@ -173,39 +150,54 @@ class News(NamedTuple):
     """How soon a stream had what was published, and what it asked while nothing was."""
 
     seconds: Sequence[float]
-    requests_at_rest: float
+    requests_at_rest: float = 0.0
+
+    @property
+    def p95(self) -> float:
+        """What one in twenty takes longer than."""
+        return statistics.quantiles(self.seconds, n=20)[-1]
 
 
-def _send_word(port: int, row: Row) -> None:
-    """Say that a row has come, from the task that has it."""
-    del row
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.sendto(b"!", ("127.0.0.1", port))
+def follow(
+    frame: DataFrame, publish: Callable[[int], None], folder: Path, rest: Callable[[], float] = lambda: 0.0
+) -> News:
+    """Publish single news and take the time until each is in a task of the sink; then do what is done at rest."""
+    with listening(seconds=_PATIENCE_SECONDS) as arrivals:
+        writer = frame.writeStream.foreach(partial(send_word, arrivals.getsockname()[1]))
+        query = writer.option("checkpointLocation", str(folder)).start()
+        seconds: list[float] = []
+        try:
+            while query.lastProgress is None:
+                # A query does not tell when it has begun to wait; its first report says so, without any rows.
+                time.sleep(0.05)
+                if not query.isActive:
+                    raise RuntimeError(query.exception())
+            for number in range(WARM_UP + NEWS):
+                began = time.perf_counter()
+                publish(number)
+                arrivals.recv(1)
+                seconds.append(time.perf_counter() - began)
+                time.sleep(REST_SECONDS)
+            at_rest = rest()
+        finally:
+            query.stop()
+    return News(seconds[WARM_UP:], at_rest)
 
 
-def follow(spark: SparkSession, service: Service, metrics_port: int, folder: Path) -> News:
-    """Publish single notifications and take the time until each is in a task of the sink."""
-    arrivals = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    arrivals.bind(("127.0.0.1", 0))
-    arrivals.settimeout(_PATIENCE_SECONDS)
-    frame = (
-        _options(spark.readStream.format("aviso"), service, "arrow")
-        .option("startingOffsets", "latest")
-        .load()
-    )
-    writer = frame.writeStream.foreach(partial(_send_word, arrivals.getsockname()[1]))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+def follow_words(spark: SparkSession, folder: Path) -> News:
+    """Follow what is no service at all."""
+    port = free_port()
+    frame = spark.readStream.format("words").option("port", port).load()
+    return follow(frame, lambda number: send_word(port), folder / "words")
+
+
+def follow_events(spark: SparkSession, service: Service, metrics_port: int, folder: Path) -> News:
+    """Follow notifications, from before the request that publishes each."""
+    reader = _options(spark.readStream.format("aviso"), service, "arrow")
     record = announcement(payload_bytes=bench_replay.PAYLOAD_BYTES)
-    connection = HTTPConnection("127.0.0.1", service.port, timeout=20)
-    seconds: list[float] = []
-    try:
-        while query.lastProgress is None:
-            # A query does not tell when it has begun to wait; its first report says so, without any rows.
-            time.sleep(0.05)
-            if not query.isActive:
-                raise RuntimeError(query.exception())
-        for number in range(WARM_UP + NEWS):
-            began = time.perf_counter()
+    with closing(HTTPConnection("127.0.0.1", service.port, timeout=20)) as connection:
+
+        def publish(number: int) -> None:
             connection.request(
                 "POST", NOTIFICATION, body=record.replace(b"{n:3}", b"%03d" % number), headers=JSON
             )
@@ -213,17 +205,13 @@ def follow(spark: SparkSession, service: Service, metrics_port: int, folder: Pat
             if answer.status != 200:
                 raise RuntimeError(answer.read())
             answer.read()
-            arrivals.recv(1)
-            seconds.append(time.perf_counter() - began)
-            time.sleep(REST_SECONDS)
-        before = requests(metrics_port)
-        time.sleep(IDLE_SECONDS)
-        at_rest = (requests(metrics_port) - before) / IDLE_SECONDS
-    finally:
-        query.stop()
-        connection.close()
-        arrivals.close()
-    return News(seconds[WARM_UP:], at_rest)
+
+        def rest() -> float:
+            before = requests(metrics_port)
+            time.sleep(IDLE_SECONDS)
+            return (requests(metrics_port) - before) / IDLE_SECONDS
+
+        return follow(reader.option("startingOffsets", "latest").load(), publish, folder / "events", rest)
 
 
 def requests(metrics_port: int) -> float:
@@ -244,7 +232,7 @@ def requests(metrics_port: int) -> float:
 def measure(folder: Path) -> list[Bar]:
     """Run all of it and return the bars."""
     metrics_port = free_port()
-    with running_server(folder / "broker") as server, session(folder) as spark:
+    with running_server(folder / "broker") as server, session("local[1]") as spark:
         tree = spark_tree(spark)
         made = settings(broker_url=server.url, metrics={"enabled": True, "port": metrics_port})
         with avisod(folder, made) as service:
@@ -256,32 +244,46 @@ def measure(folder: Path) -> list[Bar]:
                 bare[form] = best(partial(download, service, accept))
                 starts[form] = best(partial(through_spark, first=EVENTS))
                 read[form] = best(through_spark).without(starts[form])
-            news = follow(spark, service, metrics_port, folder)
-    _print(bare, read, starts, news)
+            naive = best(partial(read_rows, spark, tree, service)).without(starts["ndjson"])
+            words = follow_words(spark, folder)
+            news = follow_events(spark, service, metrics_port, folder)
+    _print(bare, read, naive, starts, {"words without a service": words, "notifications": news})
     r1, r2 = read["ndjson"], read["arrow"]
-    p95 = statistics.quantiles(news.seconds, n=20)[-1]
     return [
         Bar("R1 NDJSON through Spark", r1.by_cpu, "≥", 120, "k/s CPU"),
+        Bar("R1 beside a reader of rows, by CPU", r1.by_cpu / naive.by_cpu, "≥", 1.5, "× rows"),
         Bar("R2 Arrow through Spark, by CPU", r2.by_cpu / r1.by_cpu, "≥", 2.5, "× R1"),
         Bar("R1 beside a bare download", r1.by_clock / bare["ndjson"].by_clock, "≥", 0.5, "× download"),
         Bar("R2 beside a bare download", r2.by_clock / bare["arrow"].by_clock, "≥", 0.8, "× download"),
-        Bar("L1 news in a task of the sink, p95", p95 * 1000, "≤", 250, "ms"),
+        Bar("L1 news in a task of the sink, p95", news.p95 * 1000, "≤", 250, "ms"),
+        Bar("L1 beside words without a service", news.p95 / words.p95, "≤", 1.5, "×"),
         Bar("L1 requests at rest", news.requests_at_rest, "≤", 2, "/s"),
     ]
 
 
-def _print(bare: dict[str, Read], read: dict[str, Read], starts: dict[str, Read], news: News) -> None:
+def _print(
+    bare: dict[str, Read], read: dict[str, Read], naive: Read, starts: dict[str, Read], news: dict[str, News]
+) -> None:
     rows: list[Sequence[object]] = []
     for form in FORMS:
         rows.append((f"{form}, downloaded", bare[form].by_clock, bare[form].by_cpu, 1.0))
         ratio = read[form].by_clock / bare[form].by_clock
         rows.append((f"{form}, through Spark", read[form].by_clock, read[form].by_cpu, ratio))
+    ratio = naive.by_clock / bare["ndjson"].by_clock
+    rows.append(("ndjson, rows as one writes them first", naive.by_clock, naive.by_cpu, ratio))
     head = ("what", "k/s clock", "k/s CPU", "× download")
     print_table(f"{EVENTS} events of 500 bytes, one task, all columns: thousands a second", head, rows)
     start = starts["arrow"]
     print(f"\na job with one row: {start.seconds:.2f} s, {start.cpu_seconds:.2f} s CPU, taken off the others")
-    middle, most = statistics.median(news.seconds), max(news.seconds)
-    print(f"news: p50 {middle * 1000:.0f} ms, most {most * 1000:.0f} ms of {len(news.seconds)}")
+    in_ms = [
+        (name, *(round(one * 1000) for one in (statistics.median(of.seconds), of.p95, max(of.seconds))))
+        for name, of in news.items()
+    ]
+    print_table(
+        f"News until they are in a task of the sink, {NEWS} of each: ms",
+        ("what", "p50", "p95", "most"),
+        in_ms,
+    )
 
 
 def main() -> None:

@@ -164,6 +164,33 @@ async def test_an_answer_may_come_in_lines(records: list[object]) -> None:
     assert totals["request_id"] == lines.headers["x-request-id"]
 
 
+@pytest.mark.parametrize("form", [LINES, ARRAY])
+@asynchronous
+async def test_an_answer_may_be_short(form: str) -> None:
+    """It has the same sums, and of the results those of records that are not stored, at their places."""
+    records = [record(id="a"), record(step="x"), record(id="b"), {"event_type": "runs"}, record(id="a")]
+    async with running() as subject:
+        whole = await subject.send(records)
+        short = await subject.send(records, headers={"Accept": form, "Prefer": "return=minimal"})
+        stored = await subject.send([record()], headers={"Accept": form, "Prefer": "return=minimal"})
+        atomic = await subject.send([record()], query="?atomic=true", headers={"Prefer": "return=minimal"})
+    assert "preference-applied" not in whole.headers
+    assert short.headers["preference-applied"] == "return=minimal"
+    if form == ARRAY:
+        results, totals = short.json.pop("results"), short.json
+    else:
+        *results, totals = map(json.loads, short.body.splitlines())
+    assert results == [whole.json["results"][place] for place in (1, 3)]
+    assert {name: totals[name] for name in ("accepted", "duplicate", "rejected", "failed")} == {
+        "accepted": 0,
+        "duplicate": 3,
+        "rejected": 2,
+        "failed": 0,
+    }
+    assert (stored.json.get("results", []), stored.json["accepted"]) == ([], 1)
+    assert (atomic.json["results"], atomic.json["accepted"]) == ([], 1)
+
+
 @asynchronous
 async def test_a_batch_of_nothing_is_a_batch() -> None:
     """A producer that had nothing to say this time made no mistake."""

@@ -149,27 +149,52 @@ def test_both_encoders_spell_an_identifier_of_a_struct_and_times_alike(spark: Sp
     assert b'"time":"2030-01-02T03:04:05.000006Z"' in (by_sql[0] or b"")
 
 
-@pytest.mark.parametrize("payload", ["{", "nul", '1,"id":"another"', '{},"id":"another"', "[1,]", "01"])
-def test_a_payload_that_is_no_json_has_no_line(spark: SparkSession, payload: str) -> None:
-    """And cannot become members of the record."""
-    df = spark.createDataFrame([({"name": "a"}, payload), ({"name": "b"}, "1")], IDENTIFIER_AND_PAYLOAD)
+NO_JSON: Final = (
+    *(
+        "{",
+        "nul",
+        "tru",
+        "01",
+        "+1",
+        "1.",
+        ".5",
+        "0x1",
+        "NaN",
+        "'a'",
+        "{'a':1}",
+        '"\\x"',
+        '"\\ud8"',
+        '"\t"',
+        '"',
+    ),
+    *("[1,]", "[1 2]", '{"a":1,}', "{a:1}", '{"a" 1}', "/**/1", "#\n1", "1 2", "]", "]["),
+    *('1,"id":"another"', '{},"id":"another"', '{}\n,"id":"another"'),
+)
+# Nothing, several values, and what ends the list early that a payload is looked at in.
+TAKEN_BY_SPARK: Final = ("", " ", "1,2", "{}],[{}", '{}],"id":["another"', "{}]} {", "1]", '"a"]}')
+
+
+def test_a_payload_that_is_no_json_has_no_line(spark: SparkSession) -> None:
+    """And cannot become members of the record; the rows around it are as if it were not there."""
+    rows = [({"name": "a"}, payload) for bad in NO_JSON for payload in (bad, "1")]
+    df = spark.createDataFrame(rows, IDENTIFIER_AND_PAYLOAD).coalesce(1)
 
     by_sql, by_python = both(df, event_type="t")
 
     assert by_sql == by_python
-    assert by_sql[0] is None
+    assert [line is None for line in by_sql] == [True, False] * len(NO_JSON)
 
 
-@pytest.mark.parametrize("payload", ["", "1,2", "{}],[{}", '{}],"id":["another"', "{}]} {"])
-def test_what_only_the_sql_parser_takes_makes_a_line_that_is_no_json(
-    spark: SparkSession, payload: str
-) -> None:
+def test_what_only_the_sql_parser_takes_makes_a_line_that_is_no_json(spark: SparkSession) -> None:
     """The service refuses such a line, and no other."""
-    df = spark.createDataFrame([({"name": "a"}, payload), ({"name": "b"}, "1")], IDENTIFIER_AND_PAYLOAD)
+    df = spark.createDataFrame(
+        [({"name": "a"}, payload) for payload in TAKEN_BY_SPARK], IDENTIFIER_AND_PAYLOAD
+    )
 
-    (first, second), by_python = both(df, event_type="t")
+    by_sql, by_python = both(df, event_type="t")
 
-    assert by_python == [None, second]
-    assert first is not None
-    with pytest.raises(ValueError, match=r"Expecting|Extra data"):
-        json.loads(first)
+    assert set(by_python) == {None}
+    for line in by_sql:
+        assert line is not None
+        with pytest.raises(ValueError, match=r"Expecting|Extra data"):
+            json.loads(line)

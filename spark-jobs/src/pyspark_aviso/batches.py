@@ -40,17 +40,21 @@ def _cuts(offsets: Sequence[int], *, most_bytes: int, most_records: int) -> Iter
 
 def cut_column(column: pa.StringArray, *, most_bytes: int, most_records: int) -> Iterator[Body]:
     """Yield a column of lines as bodies, out of its buffer as it is. None of them may be null."""
-    import pyarrow as pa
-
     assert not column.null_count, "rows without a line were taken out before"
     if not len(column):
         return
-    is_large = pa.types.is_large_string(column.type)
-    _, offset_buffer, data = column.buffers()
-    assert offset_buffer is not None
-    offsets = memoryview(offset_buffer).cast("q" if is_large else "i")[
-        column.offset : column.offset + len(column) + 1
-    ]
-    whole = memoryview(data if data is not None else b"")
+    offsets, data = buffers_of(column)
     for row, end in _cuts(offsets, most_bytes=most_bytes, most_records=most_records):
-        yield Body(bytes(whole[offsets[row] : offsets[end]]), end - row)
+        yield Body(bytes(data[offsets[row] : offsets[end]]), end - row)
+
+
+def buffers_of(column: pa.StringArray) -> tuple[memoryview[int], memoryview[int]]:
+    """Return where in its bytes each text of a column begins, with where the last one ends; and the bytes."""
+    import pyarrow as pa
+
+    is_large = pa.types.is_large_string(column.type)
+    _, offsets, data = column.buffers()
+    places = memoryview(offsets if offsets is not None else b"").cast("q" if is_large else "i")
+    return places[column.offset : column.offset + len(column) + 1], memoryview(
+        data if data is not None else b""
+    )

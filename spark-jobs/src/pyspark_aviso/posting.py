@@ -6,9 +6,8 @@ together may be stored in any order; with one at a time a partition keeps the or
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 import msgspec
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pyspark_aviso.batches import Body
+    from pyspark_aviso.results import Posted, Result
     from pyspark_aviso.row_values import RowFault
-    from pyspark_aviso.transport import Client, Result
+    from pyspark_aviso.transport import Client
 
 MOST_SAMPLES: Final = 10
-_status: Final = attrgetter("status")
 
 
 class RowsRejected(Exception):
@@ -72,7 +71,7 @@ class Posting:
         self._in_flight = in_flight
         self._on_reject = on_reject
         self._pool = ThreadPoolExecutor(max_workers=in_flight, thread_name_prefix="aviso-post")
-        self._sent: deque[Future[list[Result]]] = deque()
+        self._sent: deque[Future[Posted]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +93,7 @@ class Posting:
         if len(self._sent) >= self._in_flight:
             self._take()
         check()
-        self._sent.append(self._pool.submit(self._client.post_records, event_type, body.data, body.records))
+        self._sent.append(self._pool.submit(self._client.post_counted, event_type, body.data, body.records))
 
     def refuse(self, fault: RowFault) -> None:
         """Count a row that cannot be sent."""
@@ -102,13 +101,11 @@ class Posting:
         self._reject(Rejection(identifier=fault.identifier, field=fault.field, message=str(fault)))
 
     def _take(self) -> None:
-        results = self._sent.popleft().result()
-        counts = Counter(map(_status, results))
-        self.tally.rows += len(results)
-        self.tally.accepted += counts["accepted"]
-        self.tally.duplicate += counts["duplicate"]
-        if counts["rejected"] or counts["failed"]:
-            self._refuse_all(results)
+        posted = self._sent.popleft().result()
+        self.tally.rows += posted.accepted + posted.duplicate + len(posted.results)
+        self.tally.accepted += posted.accepted
+        self.tally.duplicate += posted.duplicate
+        self._refuse_all(posted.results)
 
     def _refuse_all(self, results: Sequence[Result]) -> None:
         for result in results:

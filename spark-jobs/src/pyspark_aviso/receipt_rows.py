@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark_aviso.batches import Body
     from pyspark_aviso.encode import Lines
     from pyspark_aviso.options import WriteOptions
-    from pyspark_aviso.transport import Result
+    from pyspark_aviso.results import Result
     from pyspark_aviso.writer import Task
 
 RECEIPT_COLUMNS: Final = {

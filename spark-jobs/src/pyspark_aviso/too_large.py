@@ -22,7 +22,7 @@ _decode: Final = msgspec.json.Decoder(_Known).decode
 
 def rows_of(lines: bytes) -> list[bytes]:
     """Return the records of a body, each with its line end."""
-    return lines.splitlines(keepends=True)
+    return [line + b"\n" for line in lines.split(b"\n") if line]
 
 
 def halves(lines: bytes) -> tuple[Sequence[bytes], Sequence[bytes]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import urllib3
@@ -26,6 +26,7 @@ from pyspark_aviso.bodies_of_answers import (
 )
 from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
 from pyspark_aviso.credentials import Credentials
+from pyspark_aviso.results import NOTHING, SHORT, NoAnswer, Posted, Result, read_posted
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
 from pyspark_aviso.too_large import TOO_LARGE, halves, known_of, rows_of, told
 
@@ -36,22 +37,6 @@ NOTIFICATIONS: Final = "/api/v1/notifications"
 NDJSON: Final = "application/x-ndjson"
 
 CONNECT_SECONDS: Final = 10.0
-
-Status: TypeAlias = Literal["accepted", "duplicate", "rejected", "failed"]
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one record. `sequence` of a duplicate is that of the first."""
-
-    index: int
-    status: Status
-    event_type: str | None = None
-    sequence: int | None = None
-    id: str | None = None
-    code: str | None = None
-    message: str | None = None
-    field: str | None = None
-    attempts: int = 1
 
 
 class TransportError(Exception):
@@ -149,17 +134,22 @@ class Client:
         halves, and rejected where it is one record. Raises where the service does not answer, or refuses the whole. The
         event type is only what an error says these records are; each record has its own.
         """
+        return self._post_all(event_type, lines, count, is_short=False).results
+
+    def post_counted(self, event_type: str | None, lines: bytes, count: int) -> Posted:
+        """Post lines as `post_records` does, and return how many are stored, with results only of the others."""
+        return self._post_all(event_type, lines, count, is_short=True)
+
+    def _post_all(self, event_type: str | None, lines: bytes, count: int, *, is_short: bool) -> Posted:
         attempts = Attempts(self._deadline_seconds)
         what = f"posting {count} notifications" + (f" of type {event_type}" if event_type else "")
-        results = self._post(lines, count, attempts, what)
-        while failed := [result.index for result in results if result.status == "failed"]:
-            if not attempts.pause():
-                break
+        posted = self._post(lines, count, attempts, what, is_short=is_short)
+        while (failed := posted.failed) and attempts.pause():
             rows = rows_of(lines)
-            again = self._post(b"".join(rows[place] for place in failed), len(failed), attempts, what)
-            for place, result in zip(failed, again, strict=True):
-                results[place] = msgspec.structs.replace(result, index=place)
-        return results
+            data = b"".join(rows[place] for place in failed)
+            again = self._post(data, len(failed), attempts, what, is_short=is_short)
+            posted = posted.followed_by(again, places=failed)
+        return posted
 
     def get_json(self, path: str) -> Any:
         """Return what a path of the service answers, decoded."""
@@ -167,9 +157,9 @@ class Client:
             "GET", path, None, {"Accept": "application/json"}, Attempts(self._deadline_seconds)
         )
         try:
-            return msgspec.json.decode(answer.body)
+            return msgspec.json.decode(answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise TransportError(f"GET {path}: the answer is no JSON: {excerpt(answer.body)}") from error
+            raise TransportError(f"GET {path}: the answer is no JSON: {excerpt(answer)}") from error
 
     def get_header(self, path: str, name: str) -> str | None:
         """Return a header of what a path of the service answers."""
@@ -206,24 +196,28 @@ class Client:
 
     # --- posting ---------------------------------------------------------------------------------------------
 
-    def _post(self, lines: bytes, count: int, attempts: Attempts, what: str) -> list[Result]:
+    def _post(self, lines: bytes, count: int, attempts: Attempts, what: str, *, is_short: bool) -> Posted:
         try:
-            return self._post_whole(lines, count, attempts, what)
+            return self._post_whole(lines, count, attempts, what, is_short=is_short)
         except Refused as refusal:
             if refusal.status != TOO_LARGE:
                 raise
             if count == 1:
-                return [_rejected(lines, refusal)]
-        results: list[Result] = []
+                return Posted(0, 0, [_rejected(lines, refusal)])
+        posted, begin = NOTHING, 0
         for half in halves(lines):
-            results += self._post(b"".join(half), len(half), attempts, what)
-        return [msgspec.structs.replace(result, index=place) for place, result in enumerate(results)]
+            of_half = self._post(b"".join(half), len(half), attempts, what, is_short=is_short)
+            posted = posted.followed_by(of_half, places=range(begin, begin + len(half)))
+            begin += len(half)
+        return posted
 
-    def _post_whole(self, lines: bytes, count: int, attempts: Attempts, what: str) -> list[Result]:
+    def _post_whole(
+        self, lines: bytes, count: int, attempts: Attempts, what: str, *, is_short: bool
+    ) -> Posted:
         while True:
             encoding = self._encoding
             body, headers = compress(lines, encoding)
-            headers |= {"Content-Type": NDJSON, "Accept": "application/json"}
+            headers |= {"Content-Type": NDJSON, "Accept": "application/json"} | (SHORT if is_short else {})
             try:
                 answer = self._ask("POST", NOTIFICATIONS, body, headers, attempts, what=what)
             except Refused as refusal:
@@ -231,7 +225,10 @@ class Client:
                     raise
                 self._encoding = NEXT[encoding]
                 continue
-            return _read_results(answer.body, count, attempts.made, what)
+            try:
+                return read_posted(answer, count, attempts=attempts.made, is_short=is_short)
+            except NoAnswer as error:
+                raise TransportError(f"{what}: {error}") from error
 
     # --- one request -----------------------------------------------------------------------------------------
 
@@ -244,7 +241,7 @@ class Client:
         attempts: Attempts,
         *,
         what: str | None = None,
-    ) -> _Answer:
+    ) -> bytes:
         what = what or f"{method} {path}"
         while True:
             # An answer that breaks off is worth no more than none.
@@ -257,7 +254,7 @@ class Client:
                     self._repeat(attempts, 0.0, what, _named(error), error)
                     continue
                 response.release_conn()
-                return _Answer(data)
+                return data
 
     def _begin(
         self,
@@ -333,17 +330,6 @@ def _restored(
 # --- answers -------------------------------------------------------------------------------------------------
 
 
-class _Answer(NamedTuple):
-    body: bytes
-
-
-class _Results(msgspec.Struct):
-    results: list[Result]
-
-
-_decode_results: Final = msgspec.json.Decoder(_Results).decode
-
-
 def _rejected(line: bytes, refusal: Refused) -> Result:
     event_type, identity = known_of(line)
     return Result(
@@ -354,18 +340,6 @@ def _rejected(line: bytes, refusal: Refused) -> Result:
         code="PAYLOAD_TOO_LARGE",
         message=told(line, str(refusal)),
     )
-
-
-def _read_results(body: bytes, count: int, attempts: int, what: str) -> list[Result]:
-    try:
-        results = _decode_results(body).results
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TransportError(f"{what}: the answer is not the service's: {excerpt(body)}") from error
-    if [result.index for result in results] != list(range(count)):
-        raise TransportError(f"{what}: the answer has {len(results)} results, and not one for each in order")
-    if attempts == 1:
-        return results
-    return [msgspec.structs.replace(result, attempts=attempts) for result in results]
 
 
 def _named(error: Exception) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark_aviso.batches import buffers_of
 from pyspark_aviso.row_values import RowFault, is_text, text_values
 
 if TYPE_CHECKING:
@@ -16,21 +17,32 @@ if TYPE_CHECKING:
 
     from pyspark_aviso.row_values import Faults
 
-# Of Arrow's expressions: `\z` is the end of the text, and what is no UTF-8 matches nothing.
-_ONE_LINE: Final = r"\A[^\r\n]*[^\s][^\r\n]*\n\z"
 _NO_LINE: Final = "the row has no line: what it is made of is null or no JSON"
 
 
 def value_lines(column: pa.StringArray, faults: Faults) -> pa.StringArray:
     """Return the lines of the rows that are one, each with its end; the others are faults."""
-    from pyarrow import compute
-
     if not is_text(column.type):
         raise ValueError(f"column 'value' must be text, not {column.type}")
-    is_line = compute.match_substring_regex(column, _ONE_LINE)
-    if not column.null_count and compute.all(is_line, min_count=0).as_py():
-        return column
-    return _mended(column, faults)
+    return column if _are_lines(column) else _mended(column, faults)
+
+
+def _are_lines(column: pa.StringArray) -> bool:
+    """Tell at once whether all rows are one line with an end, as `encode` makes them; others may be lines too."""
+    from pyarrow import ArrowInvalid, compute
+
+    if column.null_count or not len(column):
+        return False
+    try:
+        column.validate(full=True)
+    except ArrowInvalid:
+        # Spark makes a text of any bytes by a cast.
+        return False
+    begins, ends = compute.starts_with(column, "{"), compute.ends_with(column, "\n")
+    if not (compute.all(begins, min_count=0).as_py() and compute.all(ends, min_count=0).as_py()):
+        return False
+    offsets, data = buffers_of(column)
+    return bytes(data[offsets[0] : offsets[-1]]).count(b"\n") == len(column)
 
 
 def _mended(column: pa.StringArray, faults: Faults) -> pa.StringArray:
@@ -50,6 +62,6 @@ def _mended(column: pa.StringArray, faults: Faults) -> pa.StringArray:
 def _reason(line: str) -> str | None:
     if not line or line.isspace():
         return _NO_LINE
-    if "\n" in line or "\r" in line:
+    if "\n" in line:
         return "the value has a line end inside: give each notification a row of its own, on one line"
     return None

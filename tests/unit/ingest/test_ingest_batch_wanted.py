@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aviso_core.errors import InvalidRequest
-from aviso_ingest.batch.wanted import Form, UnsupportedMediaType, accepts_lines, read_wanted
+from aviso_ingest.batch.wanted import Form, UnsupportedMediaType, accepts_lines, prefers_minimal, read_wanted
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from aviso_ingest.batch.wanted import Form, UnsupportedMediaType, accepts_lines,
 def test_the_content_type_says_how_records_are_written(content_type: bytes, form: Form) -> None:
     """Parameters and capitals are no matter."""
     wanted = read_wanted([(b"content-type", content_type)], b"")
-    assert wanted == (form, False, False)
+    assert wanted == (form, False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,28 @@ def test_other_content_types_are_refused(content_type: bytes) -> None:
 def test_an_answer_in_lines_is_asked_for(accept: bytes | None, in_lines: bool) -> None:
     """By its name only: who takes anything gets JSON."""
     assert accepts_lines(accept) is in_lines
+
+
+@pytest.mark.parametrize(
+    ("prefer", "is_minimal"),
+    [
+        (None, False),
+        (b"", False),
+        (b"return=minimal", True),
+        (b'Return = "MINIMAL"; foo=1', True),
+        (b"respond-async, return=minimal", True),
+        (b"wait=10, , return=minimal", True),
+        (b"return=representation", False),
+        (b"return=representation, return=minimal", False),
+        (b"return=minimal, return=representation", True),
+        (b"returns=minimal", False),
+        (b"return", False),
+        (b"x; return=minimal", False),
+    ],
+)
+def test_a_short_answer_is_preferred(prefer: bytes | None, is_minimal: bool) -> None:
+    """Preferences that nobody knows are passed over, and so is what contradicts the first."""
+    assert prefers_minimal(prefer) is is_minimal
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ import pytest
 from pyspark_aviso.encode import Encoder
 from pyspark_aviso.options import read_options
 from pyspark_aviso.receipt_rows import BEGUN_COLUMN, known_ids, receipts_of, with_receipts
+from pyspark_aviso.results import Result
 from pyspark_aviso.resuming import RepeatsPossible
-from pyspark_aviso.transport import Client, Result
+from pyspark_aviso.transport import Client
 from pyspark_aviso.writer import Task
 from support.spark_service import EVENT_TYPE
 

@@ -48,12 +48,12 @@ def decode_body(data: bytes) -> RequestBody:
     except (msgspec.DecodeError, UnicodeDecodeError, json_text.NotJson) as error:
         # Everything that is wrong ends here; what comes back is a body that only the slow way can read.
         return _decode_slowly(data, error)
-    if json_text.is_strict(_skipped(data, body)):
+    if json_text.is_strict(skipped(data, body)):
         return body
     raise _invalid_json("it holds a number or a character that JSON cannot")
 
 
-def _skipped(data: bytes, body: RequestBody) -> bytes:
+def skipped(data: bytes, body: RequestBody) -> bytes:
     """Return what was not decoded: the payload, and where its name may be there twice also the one it replaced."""
     is_there_once = data.count(b'"payload"') < 2 and b"\\u" not in data
     return bytes(body.payload) if is_there_once else data

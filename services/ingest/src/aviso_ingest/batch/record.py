@@ -15,7 +15,7 @@ import msgspec
 
 from aviso_core import json_text
 from aviso_core.errors import InvalidRequestShape, Refusal, UnknownField
-from aviso_core.request import MEMBERS, RequestBody, decode_body
+from aviso_core.request import MEMBERS, RequestBody, decode_body, skipped
 from aviso_http.body import LARGEST_NOTIFICATION, BodyTooLarge
 
 OWN_MEMBERS: Final = ("id", "time")
@@ -63,7 +63,8 @@ def read_record(data: bytes) -> Incoming:
         record = _decode_record(data)
     except (msgspec.DecodeError, UnicodeDecodeError, json_text.NotJson):
         return _read_slowly(data)
-    if not (is_plain(data) or json_text.is_strict(data)):
+    rest = skipped(data, record)
+    if not (is_plain(rest) or json_text.is_strict(rest)):
         return _read_slowly(data)
     return Incoming(record, record.id, record.time)
 

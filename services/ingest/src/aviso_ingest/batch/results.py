@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["accepted", "duplicate", "rejected", "failed"]
 
 _OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "duplicate", "rejected", "failed")
+_STORED: Final[frozenset[Outcome]] = frozenset({"accepted", "duplicate"})
+_PREFERENCE_APPLIED: Final = (b"preference-applied", b"return=minimal")
 _OURS: Final = 500
 # What somebody sent comes back in a refusal; so much of it is enough to know it again.
 _LONGEST_ECHO: Final = 500
@@ -38,11 +40,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results:
-    """The results of one request, in the order of its records."""
+    """The results of one request, in the order of its records; of what is stored there are none where it is minimal."""
 
-    def __init__(self, *, in_lines: bool) -> None:
+    def __init__(self, *, in_lines: bool, is_minimal: bool = False) -> None:
         self._separator = b"\n" if in_lines else b","
         self._in_lines = in_lines
+        self._is_minimal = is_minimal
         self._written = bytearray()
         self.counts: Counter[Outcome] = Counter()
 
@@ -51,6 +54,10 @@ class Results:
         if not results:
             return
         self.counts.update([result.status for result in results])
+        if self._is_minimal:
+            results = [result for result in results if result.status not in _STORED]
+            if not results:
+                return
         if self._written:
             self._written += self._separator
         self._written += self._separator.join([encode(result) for result in results])
@@ -62,10 +69,11 @@ class Results:
     def answer(self, request_id: str) -> Answer:
         """Return the answer: the sums and the results, or the results line by line and then the sums."""
         totals = encode({**self.totals(), "request_id": request_id})
+        more = (_PREFERENCE_APPLIED,) if self._is_minimal else ()
         if self._in_lines:
             last = b"\n" if self._written else b""
-            return Answer(200, b"%s%s%s\n" % (self._written, last, totals), NDJSON)
-        return Answer(200, b'%s,"results":[%s]}' % (totals[:-1], self._written), JSON)
+            return Answer(200, b"%s%s%s\n" % (self._written, last, totals), NDJSON, more)
+        return Answer(200, b'%s,"results":[%s]}' % (totals[:-1], self._written), JSON, more)
 
 
 def outcome_of(error: AvisoError, problems: Problems) -> Outcome:

@@ -108,7 +108,7 @@ class _Work:
         )
         self.tally = Tally(parts.counters)
         self._appending = Appending(parts)
-        self._results = Results(in_lines=wanted.answers_in_lines)
+        self._results = Results(in_lines=wanted.answers_in_lines, is_minimal=wanted.is_minimal)
 
     async def store_each(self, records: Iterator[bytes]) -> Results:
         """Store what may be stored, and return what became of each record."""

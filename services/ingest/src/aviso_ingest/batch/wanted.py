@@ -1,4 +1,4 @@
-"""What a batch request asks for beside its body: the form of the body, the form of the answer, all or nothing."""
+"""What a batch request asks for beside its body: its form, the form and length of the answer, all or nothing."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class Wanted(NamedTuple):
     form: Form
     answers_in_lines: bool = False
     is_atomic: bool = False
+    # Whether only what is not stored has a result.
+    is_minimal: bool = False
 
 
 def read_wanted(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> Wanted:
@@ -54,6 +56,7 @@ def read_wanted(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> Wanted:
         form=_form_of(media_type(headers)),
         answers_in_lines=accepts_lines(whole_header(headers, b"accept")),
         is_atomic=_read_atomic(query),
+        is_minimal=prefers_minimal(whole_header(headers, b"prefer")),
     )
 
 
@@ -85,6 +88,15 @@ def accepts_lines(accept: bytes | None) -> bool:
             return True
         if media.strip() == JSON:
             return False
+    return False
+
+
+def prefers_minimal(prefer: bytes | None) -> bool:
+    """Tell whether a short answer is preferred (RFC 7240): of several `return` the first counts, others are nothing."""
+    for one in (prefer or b"").split(b","):
+        name, _, value = one.partition(b";")[0].partition(b"=")
+        if name.strip().lower() == b"return":
+            return value.strip().strip(b'"').lower() == b"minimal"
     return False
 
 

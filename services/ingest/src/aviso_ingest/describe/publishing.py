@@ -138,11 +138,12 @@ def _publish_many() -> dict[str, Any]:
             "Each record is checked and answered like a notification of its own, and a rejected one never stops the "
             "others: look at the results, also after a 200. Records of one event type are appended in their order. "
             "A record may have an id; sent again with it, also in another request, it is stored once. The answer is in "
-            "lines where Accept asks for application/x-ndjson. Records of several event types may be mixed."
+            "lines where Accept asks for application/x-ndjson, and short where Prefer asks for return=minimal. Records "
+            "of several event types may be mixed."
         ),
         "tags": ["notification"],
         "security": _ANYBODY,
-        "parameters": [_atomic(), _content_encoding(), _traceparent()],
+        "parameters": [_atomic(), _prefer(), _content_encoding(), _traceparent()],
         "requestBody": _body(
             "At most 10 000 records and 8 MiB after decompression, unless the service is set otherwise.",
             {NDJSON: lines, JSON: array, CLOUDEVENTS_BATCH: _batch_of_events()},
@@ -167,7 +168,7 @@ def _publish_events() -> dict[str, Any]:
         ),
         "tags": ["notification"],
         "security": _ANYBODY,
-        "parameters": [*binary, _content_encoding(), _traceparent()],
+        "parameters": [*binary, _prefer(), _content_encoding(), _traceparent()],
         "requestBody": _body(
             "One event of at most 256 KiB, or a batch with the limits of a batch.",
             {
@@ -226,6 +227,15 @@ def _atomic() -> dict[str, Any]:
         ),
         "schema": {"type": "boolean", "default": False},
     }
+
+
+def _prefer() -> dict[str, Any]:
+    return _header(
+        "Prefer",
+        "return=minimal: of a batch, only the sums and the results of records that are not stored. The answer says so "
+        "in Preference-Applied.",
+        {"type": "string", "examples": ["return=minimal"]},
+    )
 
 
 def _idempotency_key() -> dict[str, Any]:

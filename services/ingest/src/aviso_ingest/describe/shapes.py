@@ -155,7 +155,8 @@ def _answers() -> dict[str, Any]:
         ),
         "BatchResult": _result(),
         "BatchAnswer": _object(
-            "How many records came to which end, and one result for each record, in the request's order.",
+            "How many records came to which end, and one result for each record, in the request's order; with the "
+            "preference return=minimal only for records that are not stored.",
             **_totals(),
             results={"type": "array", "items": {"$ref": "#/components/schemas/BatchResult"}},
         ),
