@@ -177,10 +177,10 @@ class WordReader(DataSourceStreamReader):
         return {"words": 0}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 (Spark's name)
-        """Wait for one more, as long as a stream of ours waits."""
+        """Wait a moment for one more."""
         del limit
         if self._socket is None:
-            self._socket = listening(self._port, seconds=10.0)
+            self._socket = listening(self._port, seconds=1.0)
         try:
             self._socket.recv(1)
         except TimeoutError:
@@ -193,7 +193,7 @@ class WordReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield them."""
-        yield pa.record_batch({"word": ["!"] * partition.value})
+        yield pa.record_batch({"word": pa.array(["!"] * partition.value, pa.string())})
 
 
 def listening(port: int = 0, *, seconds: float) -> socket.socket:

@@ -12,7 +12,7 @@ import urllib3
 from support.services import running_program, write_configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from support.services import Program
@@ -44,6 +44,9 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         },
     },
 }
+
+NAMES: Final = tuple(f"n{place}" for place in range(20))
+"""Names that tests give to objects, where it does not matter which."""
 
 IN_MEMORY: Final[Mapping[str, Any]] = {
     "notification_schema": SCHEMAS,
@@ -132,3 +135,17 @@ def stored_contents(url: str, **constraints: str) -> Counter[tuple[str, str, str
         )
         for event in stored_events(url, **constraints)
     )
+
+
+def lines(group: str, names: Sequence[str], **more: Any) -> bytes:
+    """Return records as they are posted, with ids, of a group of one test's own."""
+    records = [
+        {
+            "event_type": EVENT_TYPE,
+            "identifier": {"class": group, "name": name},
+            "id": f"{group}-{name}",
+            **more,
+        }
+        for name in names
+    ]
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)

@@ -5,7 +5,6 @@ Lines are cut off the answer some hundred kilobytes at a time, so what is held o
 
 from __future__ import annotations
 
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -121,16 +120,24 @@ def batch_of(event_type: str, events: Sequence[_Event]) -> pa.RecordBatch:
 
 def _identifiers(identifiers: Sequence[dict[str, Any]]) -> pa.MapArray:
     """Return the scalar values; shapes have a column of their own."""
-    pairs = [
-        [
-            pair
-            for pair in sorted(one.items())
-            if not (pair[0] in (RING, PLACES) and isinstance(pair[1], list))
-        ]
-        for one in identifiers
-    ]
+    names: list[str] = []
+    values: list[Any] = []
+    offsets = [0]
+    before: dict[str, Any] = {}
+    wanted: list[str] = []
+    for one in identifiers:
+        # As a rule all have the same names.
+        if one.keys() != before.keys() or RING in one or PLACES in one:
+            before, wanted = one, _scalar_names(one)
+        names += wanted
+        values += [one[name] for name in wanted]
+        offsets.append(len(names))
     return pa.MapArray.from_arrays(
-        pa.array([0, *accumulate(map(len, pairs))], pa.int32()),
-        pa.array([name for name, _ in chain.from_iterable(pairs)], pa.string()),
-        pa.array([value for _, value in chain.from_iterable(pairs)], pa.string()),
+        pa.array(offsets, pa.int32()), pa.array(names, pa.string()), pa.array(values, pa.string())
+    )
+
+
+def _scalar_names(identifier: dict[str, Any]) -> list[str]:
+    return sorted(
+        name for name, value in identifier.items() if not (name in (RING, PLACES) and isinstance(value, list))
     )

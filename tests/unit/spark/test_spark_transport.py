@@ -8,7 +8,7 @@ import json
 import pickle
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from pyspark_aviso.transport import Client, Refused, TransportError
 from support.http_faults import Changed, LostAnswer, Refusal
 from support.http_server import running_http_server
 from support.nats import free_ports
-from support.spark_service import EVENT_TYPE, stored_names
+from support.spark_service import EVENT_TYPE, NAMES, lines, stored_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from support.http_faults import FaultProxy, Request
     from support.http_server import Asked
     from support.services import Program
-
-
-def lines(group: str, names: list[str], **more: Any) -> bytes:
-    """Return records of a group of this test's own."""
-    records = [
-        {
-            "event_type": EVENT_TYPE,
-            "identifier": {"class": group, "name": name},
-            "id": f"{group}-{name}",
-            **more,
-        }
-        for name in names
-    ]
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-NAMES = [f"n{place}" for place in range(20)]
 
 
 def test_every_record_is_answered_for_in_its_place(avisod: Program) -> None:
