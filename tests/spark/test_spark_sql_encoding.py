@@ -150,17 +150,10 @@ def test_both_encoders_spell_an_identifier_of_a_struct_and_times_alike(spark: Sp
 
 
 NO_JSON: Final = (
-    *r"""{ nul tru 01 +1 1. .5 0x1 NaN 'a' {'a':1} {a:1} "\x" "\ud8" " [1,] {"a":1,} /**/1""".split(),
-    *(
-        "[1 2]",
-        "1 2",
-        '{"a" 1}',
-        "#\n1",
-        '"\t"',
-        '1,"id":"another"',
-        '{},"id":"another"',
-        '{}\n,"id":"another"',
-    ),
+    *("{", "nul", "tru", "01", "+1", "1.", ".5", "0x1", "NaN", "1 2", "#\n1", "/**/1"),
+    *("'a'", "{'a':1}", "{a:1}", '{"a":1,}', '{"a" 1}', "[1,]", "[1 2]"),
+    *('"\\x"', '"\\ud8"', '"\t"', '"'),
+    *('1,"id":"another"', '{},"id":"another"', '{}\n,"id":"another"'),
 )
 # Nothing, several values, and what ends the list early that a payload is looked at in.
 TAKEN_BY_SPARK: Final = ("", " ", "1,2", "{}],[{}", '{}],"id":["another"', "{}]} {", "1]", '"a"]}', "]", "][")
