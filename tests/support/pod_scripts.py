@@ -41,6 +41,24 @@ class PodScripts:
         )
         return RunningScript(self._cluster, self._namespace, name)
 
+    def start_traffic(
+        self, name: str, url: str, event_type: str, *, numbers: range, rate: int, streams: int, begin: int
+    ) -> tuple[RunningScript, RunningScript]:
+        """Start readers of what is stored from a sequence on, and when all are open a writer of these numbers."""
+        ends = (f"--first={numbers[0]}", f"--last={numbers[-1]}")
+        following = self.start(
+            f"readers-{name}",
+            "follow.py",
+            url,
+            event_type,
+            *ends,
+            f"--streams={streams}",
+            f"--from-id={begin}",
+        )
+        following.says("open", seconds=90)
+        count = (f"--first={numbers[0]}", f"--count={len(numbers)}", f"--rate={rate}")
+        return following, self.start(f"writer-{name}", "publish.py", url, event_type, *count)
+
     def _job(self, name: str, command: Sequence[str], account: str) -> dict[str, Any]:
         container = {
             "name": "script",

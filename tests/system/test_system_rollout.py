@@ -22,25 +22,14 @@ FIRST: Final = 1_000_000
 def test_streams_go_on_across_a_rollout(event_types: Installed, scripts: PodScripts) -> None:
     before = set(event_types.ready_pods("gateway"))
     begin = event_types.last_sequence("weather_alert") + 1
-    numbers = (f"--first={FIRST}", f"--last={FIRST + COUNT - 1}")
-    following = scripts.start(
-        "followers",
-        "follow.py",
-        EDGE,
-        "weather_alert",
-        *numbers,
-        f"--streams={STREAMS}",
-        f"--from-id={begin}",
-    )
-    following.says("open", seconds=90)
-    publishing = scripts.start(
+    following, publishing = scripts.start_traffic(
         "rollout",
-        "publish.py",
         EDGE,
         "weather_alert",
-        f"--first={FIRST}",
-        f"--count={COUNT}",
-        f"--rate={RATE}",
+        numbers=range(FIRST, FIRST + COUNT),
+        rate=RATE,
+        streams=STREAMS,
+        begin=begin,
     )
     event_types.upgrade("gateway.podAnnotations.rolled=once")
     assert not before & set(event_types.ready_pods("gateway"))
