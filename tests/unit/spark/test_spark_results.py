@@ -77,7 +77,7 @@ def test_what_does_not_answer_for_every_record_once_is_no_answer(body: bytes, is
 
 def test_rows_are_counted_with_what_the_service_refuses(avisod: Program) -> None:
     """The service is asked for a short answer, and gives it."""
-    body = lines("counted", NAMES[:3])
+    body = lines("short-counted", NAMES[:3])
     client = Client(avisod.url)
 
     first = client.post_counted(EVENT_TYPE, body, 3)
@@ -98,25 +98,27 @@ def test_of_a_short_answer_too_only_what_failed_is_posted_again(proxy: FaultProx
 
     proxy.faults = [Changed(fail_two)]
 
-    posted = Client(proxy.url, compression="none").post_counted(EVENT_TYPE, lines("again", NAMES), len(NAMES))
+    posted = Client(proxy.url, compression="none").post_counted(
+        EVENT_TYPE, lines("short-again", NAMES), len(NAMES)
+    )
 
     assert posted == Posted(len(NAMES) - 2, 2, [])
-    rows = lines("again", NAMES).splitlines(keepends=True)
+    rows = lines("short-again", NAMES).splitlines(keepends=True)
     assert proxy.posts[1].body == rows[1] + rows[3]
-    assert sorted(stored_names(avisod.url, **{"class": "again"})) == sorted(NAMES)
+    assert sorted(stored_names(avisod.url, **{"class": "short-again"})) == sorted(NAMES)
 
 
 def test_places_are_those_of_the_whole_body_also_where_it_is_posted_in_halves(proxy: FaultProxy) -> None:
     """What is too large alone is found among all."""
 
     def judge(request: Request) -> Refusal | None:
-        return Refusal(413, {}, b'{"message":"too much"}') if b'"halves-n7"' in request.body else None
+        return Refusal(413, {}, b'{"message":"too much"}') if b'"short-halves-n7"' in request.body else None
 
     proxy.judge = judge
 
     posted = Client(proxy.url, compression="none").post_counted(
-        EVENT_TYPE, lines("halves", NAMES), len(NAMES)
+        EVENT_TYPE, lines("short-halves", NAMES), len(NAMES)
     )
 
     assert (posted.accepted, posted.duplicate) == (len(NAMES) - 1, 0)
-    assert [(one.index, one.status, one.id) for one in posted.results] == [(7, "rejected", "halves-n7")]
+    assert [(one.index, one.status, one.id) for one in posted.results] == [(7, "rejected", "short-halves-n7")]
