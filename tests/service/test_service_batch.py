@@ -251,6 +251,33 @@ async def test_a_line_that_is_no_json_is_one_rejected_record() -> None:
     assert answer.json["results"][1]["event_type"] is None
 
 
+_NINES: Final = b"9" * 5000
+NOT_JSON_WITHIN: Final = (
+    b'{"event_type":"runs","identifier":{"step":6},"payload":[%s],"payload":"\\ud800","payload":1}' % _NINES,
+    b'{"event_type":"runs","identifier":{"step":6},"payload":{"n":%s,"a":"\\ud800","a":1}}' % _NINES,
+    b'{"event_type":"\\ud800","event_type":"runs","identifier":{"step":6},"payload":%s}' % _NINES,
+    b'{"event_type":"runs","identifier":{"step":"\\ud800"},"identifier":{"step":6},"payload":%s}' % _NINES,
+    b'{"event_type":"\xff","event_type":"runs","identifier":{"step":6},"payload":1}',
+    b'{"event_type":"runs","identifier":{"step":6},"payload":"\xff","payload":1}',
+    b'{"event_type":"runs","identifier":{"\xff":1},"identifier":{"step":6},"payload":1}',
+)
+
+
+@asynchronous
+async def test_what_a_later_member_replaces_must_be_json_too() -> None:
+    """Of a record in a batch as of a notification alone: a fault there is nobody else's."""
+    good = json.dumps(record()).encode()
+    lines = [one for bad in NOT_JSON_WITHIN for one in (good, bad)]
+    async with running() as subject:
+        batch = await subject.send(b"\n".join(lines), content_type=LINES)
+        alone = [
+            await subject.service.ask("POST", "/api/v1/notification", content=bad) for bad in NOT_JSON_WITHIN
+        ]
+    assert [status for status, _ in told(batch)] == ["accepted", "rejected"] * len(NOT_JSON_WITHIN)
+    assert {result["code"] for result in batch.json["results"][1::2]} == {"INVALID_JSON"}
+    assert [(answer.status, answer.json["code"]) for answer in alone] == [(400, "INVALID_JSON")] * len(alone)
+
+
 @asynchronous
 async def test_what_somebody_sent_comes_back_in_part() -> None:
     """An answer is not larger than what it answers."""

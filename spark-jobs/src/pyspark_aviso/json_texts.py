@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark_aviso.row_values import Faults
 
 _check: Final = msgspec.json.Decoder(msgspec.Raw).decode
+# Line ends that JSON allows are blanks between tokens, never part of a text: elsewhere they are escaped.
+_LINE_ENDS: Final = str.maketrans("\r\n", "  ")
 
 
 def json_texts(texts: Sequence[str | None], field: str, faults: Faults) -> list[bytes | None]:
@@ -31,8 +33,9 @@ def json_texts(texts: Sequence[str | None], field: str, faults: Faults) -> list[
     if not is_good:
         _blame(texts, field, faults)
     return [
-        # A line end that JSON allows is a blank between tokens, never part of a text: there it is escaped.
-        None if text is None else (text.replace("\n", " ") if "\n" in text else text).encode()
+        None
+        if text is None
+        else (text.translate(_LINE_ENDS) if "\n" in text or "\r" in text else text).encode()
         for text in texts
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -39,7 +39,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Posted(NamedTuple):
-    """What became of the records of a body, by their places in it; in short, only of those that are not stored."""
+    """What became of the records of a body, by their places in it.
+
+    Where a short answer was asked for, the results are only of records that are not stored.
+    """
 
     accepted: int
     duplicate: int
@@ -69,10 +72,21 @@ class NoAnswer(ValueError):
     """What came is no answer for these records; the message says why."""
 
 
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Answer(msgspec.Struct):
     results: list[Result]
-    accepted: int = 0
-    duplicate: int = 0
+    accepted: _Count = 0
+    duplicate: _Count = 0
+    rejected: _Count = 0
+    failed: _Count = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there are results only of what is not stored, and for all of that."""
+        counts = Counter(map(_status, self.results))
+        return counts == Counter(rejected=self.rejected, failed=self.failed)
 
 
 _decode: Final = msgspec.json.Decoder(_Answer).decode
@@ -92,7 +106,7 @@ def read_posted(body: bytes, count: int, *, attempts: int, is_short: bool) -> Po
         shown = (result for result in results if not (is_short and result.is_stored))
         return Posted(counts["accepted"], counts["duplicate"], _marked(shown, attempts))
     is_whole = answer.accepted + answer.duplicate + len(results) == count
-    if is_short and is_whole and _are_places(results, count) and not any(one.is_stored for one in results):
+    if is_short and is_whole and answer.is_short and _are_places(results, count):
         return Posted(answer.accepted, answer.duplicate, _marked(results, attempts))
     raise NoAnswer(f"the answer has {len(results)} results, and not one for each in order")
 

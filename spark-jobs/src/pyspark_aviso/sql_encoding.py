@@ -149,7 +149,8 @@ def _json(df: DataFrame, name: str) -> Column:
     if not isinstance(df.schema[name].dataType, StringType):
         return as_json(column)
     # To look for line ends is far cheaper than to translate, and as a rule there are none.
-    return sql.when(column.contains("\n"), sql.translate(name, "\n", " ")).otherwise(column)
+    has_lines = column.contains("\n") | column.contains("\r")
+    return sql.when(has_lines, sql.translate(name, "\r\n", "  ")).otherwise(column)
 
 
 def _is_json(df: DataFrame) -> Column:

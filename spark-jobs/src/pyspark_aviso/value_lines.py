@@ -39,10 +39,11 @@ def _are_lines(column: pa.StringArray) -> bool:
         # Spark makes a text of any bytes by a cast.
         return False
     begins, ends = compute.starts_with(column, "{"), compute.ends_with(column, "\n")
-    if not (compute.all(begins, min_count=0).as_py() and compute.all(ends, min_count=0).as_py()):
+    if not (compute.all(begins).as_py() and compute.all(ends).as_py()):
         return False
     offsets, data = buffers_of(column)
-    return bytes(data[offsets[0] : offsets[-1]]).count(b"\n") == len(column)
+    whole = bytes(data[offsets[0] : offsets[-1]])
+    return whole.count(b"\n") == len(column) and b"\r" not in whole
 
 
 def _mended(column: pa.StringArray, faults: Faults) -> pa.StringArray:
@@ -62,6 +63,6 @@ def _mended(column: pa.StringArray, faults: Faults) -> pa.StringArray:
 def _reason(line: str) -> str | None:
     if not line or line.isspace():
         return _NO_LINE
-    if "\n" in line:
+    if "\n" in line or "\r" in line:
         return "the value has a line end inside: give each notification a row of its own, on one line"
     return None

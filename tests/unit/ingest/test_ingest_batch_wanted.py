@@ -71,6 +71,12 @@ def test_an_answer_in_lines_is_asked_for(accept: bytes | None, in_lines: bool) -
         (b"returns=minimal", False),
         (b"return", False),
         (b"x; return=minimal", False),
+        (b'x="a, return=minimal"', False),
+        (b'x="\\", return=minimal"', False),
+        (b'x; y="a, b", return=minimal', True),
+        (b'return="minimal', False),
+        (b'return=""minimal""', False),
+        (b"return=minimal return=x", False),
     ],
 )
 def test_a_short_answer_is_preferred(prefer: bytes | None, is_minimal: bool) -> None:

@@ -40,7 +40,7 @@ def test_an_answer_in_full_has_a_result_for_each() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [answer(REJECTED, accepted=1, duplicate=1), answer(ACCEPTED, DUPLICATE, REJECTED)],
+    [answer(REJECTED, accepted=1, duplicate=1, rejected=1), answer(ACCEPTED, DUPLICATE, REJECTED)],
     ids=["short", "of a service that knows only full ones"],
 )
 def test_a_short_answer_has_results_of_what_is_not_stored(body: bytes) -> None:
@@ -58,12 +58,17 @@ def test_a_short_answer_has_results_of_what_is_not_stored(body: bytes) -> None:
         (b'{"accepted":3}', True),
         (answer(accepted=2), True),
         (answer(accepted=4), True),
-        (answer(REJECTED, accepted=3), True),
+        (answer(accepted=-1, duplicate=4), True),
+        (answer(accepted=3, rejected=1), True),
+        (answer(accepted=3, failed=1), True),
+        (answer(REJECTED, accepted=3, rejected=1), True),
+        (answer(REJECTED, accepted=2), True),
+        (answer(REJECTED, accepted=2, failed=1), True),
         (answer(ACCEPTED, accepted=2), True),
-        (answer(REJECTED | {"index": 3}, accepted=2), True),
-        (answer(REJECTED | {"index": -1}, accepted=2), True),
-        (answer(REJECTED, REJECTED, accepted=1), True),
-        (answer(REJECTED, REJECTED | {"index": 0}, accepted=1), True),
+        (answer(REJECTED | {"index": 3}, accepted=2, rejected=1), True),
+        (answer(REJECTED | {"index": -1}, accepted=2, rejected=1), True),
+        (answer(REJECTED, REJECTED, accepted=1, rejected=2), True),
+        (answer(REJECTED, REJECTED | {"index": 0}, accepted=1, rejected=2), True),
         (answer(REJECTED, accepted=2), False),
         (answer(accepted=3), False),
         (answer(ACCEPTED, REJECTED, DUPLICATE), False),
@@ -94,7 +99,7 @@ def test_of_a_short_answer_too_only_what_failed_is_posted_again(proxy: FaultProx
     def fail_two(body: bytes) -> bytes:
         failed = [{"index": place, "status": "failed", "message": "no"} for place in (1, 3)]
         assert json.loads(body)["results"] == []
-        return answer(*failed, accepted=len(NAMES) - 2)
+        return answer(*failed, accepted=len(NAMES) - 2, failed=2)
 
     proxy.faults = [Changed(fail_two)]
 

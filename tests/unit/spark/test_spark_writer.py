@@ -429,8 +429,8 @@ def test_lines_without_an_end_are_notifications_of_their_own(avisod: Program) ->
 
 @pytest.mark.parametrize(
     "bad",
-    [b"", b" ", b"\n", b"{}\n{}\n", b"\xff\n"],
-    ids=["empty", "blank", "end", "two", "bytes"],
+    [b"", b" ", b"\n", b"{}\n{}\n", b"{}\r{}", b"\xff\n"],
+    ids=["empty", "blank", "end", "two", "cr", "bytes"],
 )
 def test_a_value_that_is_not_one_line_is_a_row_that_is_refused(avisod: Program, bad: bytes) -> None:
     """It must not become two notifications, or a part of the next."""

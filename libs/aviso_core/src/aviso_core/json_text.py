@@ -62,13 +62,25 @@ def _decode_slowly(data: bytes) -> object:
     try:
         text = data.decode()
         value: object = json.loads(
-            text, parse_float=_finite_float, parse_int=_any_integer, parse_constant=_no_constant
+            text,
+            object_pairs_hook=_members,
+            parse_float=_finite_float,
+            parse_int=_any_integer,
+            parse_constant=_no_constant,
         )
         # Writing the value out again is what notices half a surrogate pair, wherever it stands.
         json.dumps(value, ensure_ascii=False).encode()
     except ValueError as error:
         raise NotJson(str(error)) from error
     return value
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        # What is replaced is written out here: in the value nobody sees it any more.
+        json.dumps(pairs, ensure_ascii=False).encode()
+    return members
 
 
 def _finite_float(text: str) -> float:

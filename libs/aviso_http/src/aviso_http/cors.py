@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aviso_core.settings.model import Cors
 
 _ALLOW_ORIGIN: Final = b"access-control-allow-origin"
-_EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-ID, Retry-After, ETag")
+_EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-ID, Retry-After, ETag, Preference-Applied")
 # Also of answers to nobody's page: a cache must not give them to one that may.
 _VARY: Final = (b"vary", b"Origin")
 _REMEMBERED_SECONDS: Final = b"600"

@@ -86,6 +86,8 @@ def check_size(data: bytes) -> None:
 def _read_slowly(data: bytes) -> Incoming:
     try:
         json_text.check_nesting(data)
+        # Also what is passed over, or replaced by a later member.
+        data.decode()
         members = _decode_members(data)
     except (msgspec.DecodeError, UnicodeDecodeError, json_text.NotJson):
         # No object: a single notification would be refused for it as well.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -19,6 +20,21 @@ CLOUDEVENTS_BATCH: Final = b"application/cloudevents-batch+json"
 # Names that others use for the same form.
 _ALSO_NDJSON: Final = frozenset(
     {NDJSON, b"application/ndjson", b"application/jsonl", b"application/jsonlines"}
+)
+
+
+# One preference up to the next comma that is not within quotes: its name, its value if it has one, and parameters.
+_TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_QUOTED: Final = rb'"(?:[^"\\]|\\.)*+"'
+_PREFERENCE: Final = re.compile(
+    rb"(?:^|,)[ \t]*(?P<name>"
+    + _TOKEN
+    + rb")[ \t]*(?:=[ \t]*(?P<value>"
+    + _TOKEN
+    + rb"|"
+    + _QUOTED
+    + rb")[ \t]*)?"
+    rb"(?=$|[,;])(?:[^,\"]|" + _QUOTED + rb")*+"
 )
 
 
@@ -93,10 +109,9 @@ def accepts_lines(accept: bytes | None) -> bool:
 
 def prefers_minimal(prefer: bytes | None) -> bool:
     """Tell whether a short answer is preferred (RFC 7240): of several `return` the first counts, others are nothing."""
-    for one in (prefer or b"").split(b","):
-        name, _, value = one.partition(b";")[0].partition(b"=")
-        if name.strip().lower() == b"return":
-            return value.strip().strip(b'"').lower() == b"minimal"
+    for one in _PREFERENCE.finditer(prefer or b""):
+        if one["name"].lower() == b"return":
+            return (one["value"] or b"").strip(b'"').lower() == b"minimal"
     return False
 
 

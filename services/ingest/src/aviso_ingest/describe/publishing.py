@@ -22,9 +22,16 @@ _BINARY_ATTRIBUTES: Final = (
     ("ce-time", "The producer's own time.", "2030-01-01T06:00:00Z"),
 )
 
+
+def _perhaps_short(described: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer with the header that says whether it is short."""
+    applied = {"description": "return=minimal, where the answer is short.", "schema": {"type": "string"}}
+    return described | {"headers": described["headers"] | {"Preference-Applied": applied}}
+
+
 _BATCH_ANSWERS: Final[dict[str, Any]] = {
     "200": {
-        **answer("What became of each record.", {"$ref": "#/components/schemas/BatchAnswer"}),
+        **_perhaps_short(answer("What became of each record.", {"$ref": "#/components/schemas/BatchAnswer"})),
         "content": {
             JSON: {
                 "schema": {"$ref": "#/components/schemas/BatchAnswer"},
@@ -179,14 +186,16 @@ def _publish_events() -> dict[str, Any]:
         ),
         "responses": {
             **_BATCH_ANSWERS,
-            "200": answer(
-                "The log has it; of a batch, what became of each event.",
-                {
-                    "anyOf": [
-                        {"$ref": "#/components/schemas/StoredEvent"},
-                        {"$ref": "#/components/schemas/BatchAnswer"},
-                    ]
-                },
+            "200": _perhaps_short(
+                answer(
+                    "The log has it; of a batch, what became of each event.",
+                    {
+                        "anyOf": [
+                            {"$ref": "#/components/schemas/StoredEvent"},
+                            {"$ref": "#/components/schemas/BatchAnswer"},
+                        ]
+                    },
+                )
             ),
         },
     }
