@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.http_faults import FaultProxy, running_fault_proxy
+from support.published import Published, published
 from support.services import Program, running_avisod
 from support.spark_service import IN_MEMORY
 
@@ -25,4 +26,12 @@ def avisod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 def proxy(avisod: Program) -> Iterator[FaultProxy]:
     """Return a way to the service with faults to come."""
     with running_fault_proxy(avisod.url) as running:
+        yield running
+
+
+@pytest.fixture
+def service() -> Iterator[Published]:
+    """Return a service with two event types and ten events of one; modules that want others have a `service` too."""
+    with published("maps", "runs") as running:
+        running.publish("maps", range(10))
         yield running

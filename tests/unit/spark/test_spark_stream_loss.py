@@ -15,19 +15,11 @@ from support.http_server import answering, running_http_server
 from support.published import published
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from support.http_server import Asked
     from support.published import Published
-
-
-@pytest.fixture
-def service() -> Iterator[Published]:
-    """Return a service with two event types and ten events of one."""
-    with published("maps", "runs") as running:
-        running.publish("maps", range(10))
-        yield running
 
 
 def test_history_that_was_removed_before_it_was_read_is_an_error_or_left_out(service: Published) -> None:

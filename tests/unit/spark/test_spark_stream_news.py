@@ -12,21 +12,11 @@ from pyspark_aviso.transport import TransportError
 from pyspark_aviso.watching import HeadWatch
 from support.event_tables import ALL, following, maps, next_batch, rows_between
 from support.gates import opened
-from support.published import CuttingGate, published
+from support.published import CuttingGate
 from support.spark_types import sent_to_task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from support.published import Published
-
-
-@pytest.fixture
-def service() -> Iterator[Published]:
-    """Return a service with two event types and ten events of one."""
-    with published("maps", "runs") as running:
-        running.publish("maps", range(10))
-        yield running
 
 
 def test_news_end_the_wait_at_once(service: Published) -> None:

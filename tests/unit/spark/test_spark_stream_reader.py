@@ -13,18 +13,9 @@ from support.event_tables import ALL, following, maps, next_batch, rows_between,
 from support.published import published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from support.published import Published
-
-
-@pytest.fixture
-def service() -> Iterator[Published]:
-    """Return a service with two event types and ten events of one."""
-    with published("maps", "runs") as running:
-        running.publish("maps", range(10))
-        yield running
 
 
 # --- from where on ---------------------------------------------------------------------------------------
