@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["accepted", "duplicate", "rejected", "failed"]
 
 # What asks the service for a short answer; one that knows nothing of it answers in full.
-SHORT: Final = {"Prefer": "return=minimal"}
+PREFER_SHORT: Final = {"Prefer": "return=minimal"}
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pyspark_aviso.results import Result
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,6 +15,8 @@ TOO_LARGE: Final = 413
 
 
 class _Known(msgspec.Struct):
+    """By what its owner finds a record, as far as it says so."""
+
     event_type: str | None = None
     id: str | None = None
 
@@ -32,18 +36,20 @@ def halves(lines: bytes) -> tuple[Sequence[bytes], Sequence[bytes]]:
     return rows[:middle], rows[middle:]
 
 
-def known_of(line: bytes) -> tuple[str | None, str | None]:
-    """Return the event type and the id of a record, by which its owner finds it, as far as it says them."""
+def rejected(line: bytes, reason: str) -> Result:
+    """Return what becomes of a record that is too large alone, as the service would say it, and what to do."""
     try:
         known = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None, None
-    return known.event_type, known.id
-
-
-def told(line: bytes, reason: str) -> str:
-    """Return why a record is rejected, and what to do."""
-    return (
-        f"the notification of {len(line)} bytes is larger than the service takes, so let its payload say where the "
-        f"data is ({reason})"
+        known = _Known()
+    return Result(
+        index=0,
+        status="rejected",
+        event_type=known.event_type,
+        id=known.id,
+        code="PAYLOAD_TOO_LARGE",
+        message=(
+            f"the notification of {len(line)} bytes is larger than the service takes, so let its payload say where the "
+            f"data is ({reason})"
+        ),
     )

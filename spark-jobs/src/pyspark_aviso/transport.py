@@ -26,9 +26,9 @@ from pyspark_aviso.bodies_of_answers import (
 )
 from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
 from pyspark_aviso.credentials import Credentials
-from pyspark_aviso.results import NOTHING, SHORT, NoAnswer, Posted, Result, read_posted
+from pyspark_aviso.results import NOTHING, PREFER_SHORT, NoAnswer, Posted, Result, read_posted
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
-from pyspark_aviso.too_large import TOO_LARGE, halves, known_of, rows_of, told
+from pyspark_aviso.too_large import TOO_LARGE, halves, rejected, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -203,7 +203,7 @@ class Client:
             if refusal.status != TOO_LARGE:
                 raise
             if count == 1:
-                return Posted(0, 0, [_rejected(lines, refusal)])
+                return Posted(0, 0, [rejected(lines, str(refusal))])
         posted, begin = NOTHING, 0
         for half in halves(lines):
             of_half = self._post(b"".join(half), len(half), attempts, what, is_short=is_short)
@@ -217,7 +217,9 @@ class Client:
         while True:
             encoding = self._encoding
             body, headers = compress(lines, encoding)
-            headers |= {"Content-Type": NDJSON, "Accept": "application/json"} | (SHORT if is_short else {})
+            headers |= {"Content-Type": NDJSON, "Accept": "application/json"} | (
+                PREFER_SHORT if is_short else {}
+            )
             try:
                 answer = self._ask("POST", NOTIFICATIONS, body, headers, attempts, what=what)
             except Refused as refusal:
@@ -324,21 +326,6 @@ def _restored(
         compression=compression,
         ca_file=ca_file,
         connections=connections,
-    )
-
-
-# --- answers -------------------------------------------------------------------------------------------------
-
-
-def _rejected(line: bytes, refusal: Refused) -> Result:
-    event_type, identity = known_of(line)
-    return Result(
-        index=0,
-        status="rejected",
-        event_type=event_type,
-        id=identity,
-        code="PAYLOAD_TOO_LARGE",
-        message=told(line, str(refusal)),
     )
 
 

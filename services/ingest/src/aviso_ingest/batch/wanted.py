@@ -22,19 +22,12 @@ _ALSO_NDJSON: Final = frozenset(
     {NDJSON, b"application/ndjson", b"application/jsonl", b"application/jsonlines"}
 )
 
-
-# One preference up to the next comma that is not within quotes: its name, its value if it has one, and parameters.
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED: Final = rb'"(?:[^"\\]|\\.)*+"'
+# One preference up to the next comma that is not within quotes: its name, its value if it has one, and parameters.
 _PREFERENCE: Final = re.compile(
-    rb"(?:^|,)[ \t]*(?P<name>"
-    + _TOKEN
-    + rb")[ \t]*(?:=[ \t]*(?P<value>"
-    + _TOKEN
-    + rb"|"
-    + _QUOTED
-    + rb")[ \t]*)?"
-    rb"(?=$|[,;])(?:[^,\"]|" + _QUOTED + rb")*+"
+    rb'(?:^|,)[ \t]*(?P<name>%b)[ \t]*(?:=[ \t]*(?P<value>%b|%b)[ \t]*)?(?=$|[,;])(?:[^,"]|%b)*+'
+    % (_TOKEN, _TOKEN, _QUOTED, _QUOTED)
 )
 
 
