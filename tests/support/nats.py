@@ -183,20 +183,31 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, *, settings: Sequence[str] = ()) -> Iterator[Cluster]:
-    """Run three servers that know each other, and wait until they agree on who leads."""
-    ports = free_ports(3)
-    routes = ", ".join(f'"nats://{_HOST}:{port}"' for port in ports)
+def running_cluster(
+    folder: Path,
+    *,
+    settings: Sequence[str] = (),
+    ports: Sequence[int] = (),
+    reached_at: Sequence[int] = (),
+) -> Iterator[Cluster]:
+    """Run three servers that know each other, and wait until they agree on who leads.
+
+    `ports` are where they listen for each other, and `reached_at` is where they are told to reach each other.
+    """
+    ports = ports or free_ports(3)
+    reached_at = reached_at or ports
+    routes = ", ".join(f'"nats://{_HOST}:{port}"' for port in reached_at)
     servers = [
         Server(
             folder / f"n{place}",
             name=f"n{place}",
             settings=[
-                f'cluster {{ name: "tests", listen: "{_HOST}:{port}", no_advertise: true, routes: [{routes}] }}',
+                f'cluster {{ name: "tests", listen: "{_HOST}:{port}", advertise: "{_HOST}:{reached}", '
+                f"no_advertise: true, routes: [{routes}] }}",
                 *settings,
             ],
         )
-        for place, port in enumerate(ports)
+        for place, (port, reached) in enumerate(zip(ports, reached_at, strict=True))
     ]
     with ExitStack() as stack:
         for server in servers:

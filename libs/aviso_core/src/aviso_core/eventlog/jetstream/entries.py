@@ -1,4 +1,7 @@
-"""One stored entry, asked for alone: what became of a record, and what is the last of its subject."""
+"""One stored entry, asked for alone: what became of a record, and what is the last or the next of a subject.
+
+The leader of the stream is asked, which has everything that was acknowledged.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from aviso_core import span
 from aviso_core.broker.connection import ApiRefusal, read_headers
 from aviso_core.eventlog.jetstream.streams import NOT_FOUND, refused
 from aviso_core.schema.stream import stream_name
@@ -20,11 +24,13 @@ class StoredEntry(msgspec.Struct, frozen=True):
     """What is looked at of an entry that is asked for alone."""
 
     sequence: int
+    instant: int
     headers: dict[str, str]
 
 
 class _Message(msgspec.Struct, frozen=True):
     seq: int
+    time: str
     # Of the protocol's own form, in base 64.
     hdrs: bytes = b""
 
@@ -46,6 +52,13 @@ async def find_last_entry(connection: Connection, base: str, subject: str) -> St
     return await _find(connection, base, {"last_by_subj": subject})
 
 
+async def find_next_entry(
+    connection: Connection, base: str, sequence: int, pattern: str
+) -> StoredEntry | None:
+    """Return what the broker says of the first entry from a sequence on whose subject matches, or None."""
+    return await _find(connection, base, {"seq": sequence, "next_by_subj": pattern})
+
+
 async def _find(connection: Connection, base: str, which: dict[str, object]) -> StoredEntry | None:
     try:
         answer = await connection.ask(f"STREAM.MSG.GET.{stream_name(base)}", which)
@@ -56,4 +69,4 @@ async def _find(connection: Connection, base: str, which: dict[str, object]) -> 
         raise refused(base, refusal) from refusal
     message = _read_answer(answer).message
     _, headers = read_headers(message.hdrs)
-    return StoredEntry(message.seq, headers)
+    return StoredEntry(message.seq, span.read_date(message.time, name="time"), headers)

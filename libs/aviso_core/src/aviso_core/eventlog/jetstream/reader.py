@@ -3,10 +3,15 @@
 All of it goes over consumers that bring what is stored and then end. One that is lost on the way is followed by another
 that begins where it stopped. Each time the stream is looked at once the consumer is there: whether it is still the same
 could not be told before, for it may be made anew in between.
+
+Where several servers keep a stream, the consumer is at any of them, and that one may lag: it says that nothing is left
+while the leader has acknowledged more. So it is believed only what the leader bears out; if it lags, another consumer
+is asked for, which is at another server as likely as not.
 """
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -14,6 +19,7 @@ from aviso_core import instant as instants
 from aviso_core.broker.connection import ApiRefusal
 from aviso_core.eventlog.base import Batch, Entry, StreamMissing
 from aviso_core.eventlog.jetstream.consumer import ConsumerLost, Start, from_sequence, start_consumer
+from aviso_core.eventlog.jetstream.entries import find_last_entry, find_next_entry
 from aviso_core.eventlog.jetstream.streams import epoch_changed, get_stream, refused
 from aviso_core.schema.stream import stream_name
 
@@ -25,12 +31,22 @@ if TYPE_CHECKING:
     from aviso_core.eventlog.jetstream.consumer import Consumer
     from aviso_core.eventlog.jetstream.stream_info import StreamInfo
 
-# So often a consumer may be lost in a row without having brought anything.
+# So often a consumer may be lost in a row without having brought anything, and for so long be at servers that lag.
 _MOST_LOSSES: Final = 3
+_BEHIND_SECONDS: Final = 10.0
+_SHORTEST_PAUSE: Final = 0.01
+_LONGEST_PAUSE: Final = 0.5
 _EVERYTHING: Final = 2**31
 _ANY_SUBJECT: Final = ">"
 
 T = TypeVar("T")
+
+
+class _IsBehind(ConsumerLost):
+    """The consumer is at a server that does not have yet what the leader has acknowledged."""
+
+    def __init__(self) -> None:
+        super().__init__("the servers that were asked lag behind the stream's leader")
 
 
 class Reader:
@@ -47,33 +63,46 @@ class Reader:
     ) -> AsyncGenerator[Batch, None]:
         """Yield what is stored in a range."""
         position = first - 1
-        losses = 0
+        patience = _Patience(self._connection)
         if position >= last and self._epoch is not None:
             await self._look()
         while position < last:
             try:
                 async with aclosing(self._read_on(position + 1, last, pattern, batch_bytes)) as batches:
                     async for batch in batches:
-                        losses = 0
+                        patience.renew()
                         position = batch.through
                         yield batch
             except ConsumerLost as loss:
-                losses += 1
-                self._check_going_on(loss, losses)
+                await patience.bear(loss)
 
     async def _read_on(
         self, first: int, last: int, pattern: str | None, batch_bytes: int
     ) -> AsyncGenerator[Batch, None]:
         start = from_sequence(first)
         most = min(last - first + 1, _EVERYTHING)
-        async with self._open(start, pattern=pattern, most=most) as (consumer, _):
-            is_over = False
-            while not is_over:
+        async with self._open(start, pattern=pattern, most=most) as (consumer, info):
+            position = first - 1
+            is_over = is_behind = False
+            while not is_over and not is_behind:
                 entries, pending = await consumer.take()
-                is_over = not entries or not pending or entries[-1].sequence >= last
                 inside = [entry for entry in entries if first <= entry.sequence <= last]
+                position = inside[-1].sequence if inside else position
+                if not entries or not pending or entries[-1].sequence >= last:
+                    is_behind = await self._has_more(info, position + 1, last, pattern)
+                    is_over = not is_behind
                 for batch in _batches(inside, batch_bytes, end=last if is_over else None):
                     yield batch
+            if is_behind:
+                raise _IsBehind
+
+    async def _has_more(self, info: StreamInfo, first: int, last: int, pattern: str | None) -> bool:
+        """Tell whether the leader of a stream that several servers keep had more in a range when it was looked at."""
+        last = min(last, info.state.last_seq)
+        if info.config.num_replicas == 1 or first > last:
+            return False
+        following = await find_next_entry(self._connection, self._base, first, pattern or _ANY_SUBJECT)
+        return following is not None and following.sequence <= last
 
     async def latest(self, pattern: str | None) -> list[Entry]:
         """Return the last entry of each subject."""
@@ -90,7 +119,10 @@ class Reader:
                     # What was added meanwhile has no end.
                     is_over = not entries or not pending or entries[-1].sequence > last
                     found |= {entry.subject: entry for entry in entries if entry.sequence <= last}
-            return sorted(found.values(), key=lambda entry: entry.sequence)
+                in_order = sorted(found.values(), key=lambda entry: entry.sequence)
+                if await self._has_more(info, in_order[-1].sequence + 1 if in_order else 1, last, pattern):
+                    raise _IsBehind
+                return in_order
 
         return await self._persistently(attempt)
 
@@ -100,25 +132,32 @@ class Reader:
 
         async def attempt() -> int | None:
             start = Start(deliver_policy="by_start_time", opt_start_time=start_time)
-            async with self._open(start, pattern=None, most=1) as (consumer, _):
+            async with self._open(start, pattern=None, most=1) as (consumer, info):
                 entries, _ = await consumer.take()
-            return entries[0].sequence if entries else None
+                if info.config.num_replicas == 1:
+                    return entries[0].sequence if entries else None
+                # Where it lags, what comes may have been next when it began, whatever its time.
+                found = entries[0].sequence if entries and entries[0].instant >= instant else None
+                if found is None and await self._has_since(info, instant):
+                    raise _IsBehind
+                return found
 
         return await self._persistently(attempt)
 
+    async def _has_since(self, info: StreamInfo, instant: int) -> bool:
+        """Tell whether the leader has something that was stored at or after an instant."""
+        if (info.bounds().last_instant or 0) < instant:
+            return False
+        last = await find_last_entry(self._connection, self._base, _ANY_SUBJECT)
+        return last is not None and last.instant >= instant
+
     async def _persistently(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        losses = 0
+        patience = _Patience(self._connection)
         while True:
             try:
                 return await attempt()
             except ConsumerLost as loss:
-                losses += 1
-                self._check_going_on(loss, losses)
-
-    def _check_going_on(self, loss: ConsumerLost, losses: int) -> None:
-        """Raise where another consumer would not help."""
-        if losses > _MOST_LOSSES:
-            raise self._connection.unavailable("reading failed", loss) from loss
+                await patience.bear(loss)
 
     @asynccontextmanager
     async def _open(
@@ -150,6 +189,34 @@ class Reader:
         if self._epoch is None or not isinstance(error, StreamMissing):
             return error
         return epoch_changed(self._base, self._epoch, None)
+
+
+class _Patience:
+    """How long to go on with another consumer after one that was of no use."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew: something has come."""
+        self._losses = 0
+        self._behind_since: float | None = None
+        self._pause = _SHORTEST_PAUSE
+
+    async def bear(self, loss: ConsumerLost) -> None:
+        """Wait a little if that helps, or raise where another consumer would not."""
+        if not isinstance(loss, _IsBehind):
+            self._losses += 1
+            if self._losses > _MOST_LOSSES:
+                raise self._connection.unavailable("reading failed", loss) from loss
+            return
+        now = asyncio.get_running_loop().time()
+        self._behind_since = now if self._behind_since is None else self._behind_since
+        if now - self._behind_since > _BEHIND_SECONDS:
+            raise self._connection.unavailable("reading failed", loss) from loss
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
 
 def _batches(entries: list[Entry], most_bytes: int, *, end: int | None) -> Iterator[Batch]:

@@ -1,0 +1,177 @@
+"""What was acknowledged is read, also where the server that answers has not got it yet.
+
+Of three servers that keep a stream one lags: it answers, and does not know what the other two have acknowledged. Which
+server is asked is the broker's choice, so each reader asks often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import pytest
+
+from support.event_logs import (
+    ask_broker,
+    asynchronous,
+    fill,
+    keep_all,
+    open_owning_log,
+    read_all,
+    record,
+    sequences,
+    take,
+)
+from support.gate_between_brokers import LaggingCluster, running_lagging_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from aviso_core.eventlog.base import Bounds, Record
+    from aviso_core.eventlog.jetstream.log import JetStreamLog
+    from aviso_core.schema.stream import StreamConfiguration
+    from support.nats import Cluster
+
+# With a third of them at the one that lags, all miss it once in three thousand times.
+READERS: Final = 20
+STORED_BEFORE: Final = 5
+STORED: Final = 11
+
+
+@pytest.fixture(scope="module")
+def lagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaggingCluster]:
+    """Run three brokers for all tests of this module; each takes another stream."""
+    with running_lagging_cluster(tmp_path_factory.mktemp("lagging")) as lagging:
+        yield lagging
+
+
+def three_times(base: str) -> StreamConfiguration:
+    """Return a stream that all three servers keep."""
+    return msgspec.structs.replace(keep_all(base), replicas=3)
+
+
+def records(base: str, first: int, last: int) -> list[Record]:
+    """Return records that say their number; the odd ones are of one subject, the even ones of another."""
+    return [record(f"{base}.{'even' if number % 2 == 0 else 'odd'}") for number in range(first, last + 1)]
+
+
+@asynccontextmanager
+async def behind(lagging: LaggingCluster, base: str) -> AsyncIterator[JetStreamLog]:
+    """Open a log of which one server, that does not lead it, has only the first entries for as long as this lasts."""
+    async with open_owning_log(*lagging.cluster.urls, wanted=three_times) as log:
+        await fill(log, records(base, 1, STORED_BEFORE), base)
+        while any((replicas := await replicas_of(lagging.cluster, base)).values()):  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.05)
+        laggard = next(iter(replicas))
+        lagging.let_lag(lagging.cluster.named(laggard))
+        try:
+            await fill(log, records(base, STORED_BEFORE + 1, STORED), base)
+            assert (await replicas_of(lagging.cluster, base))[laggard], "it does not lag"
+            yield log
+        finally:
+            lagging.catch_up()
+
+
+async def replicas_of(cluster: Cluster, base: str) -> dict[str, bool]:
+    """Tell of each server that follows the leader of a stream whether it lags."""
+    answer = await ask_broker(cluster.servers[0].url, f"STREAM.INFO.{base.upper()}")
+    return {one["name"]: not one["current"] or "lag" in one for one in answer["cluster"]["replicas"]}
+
+
+class Case(NamedTuple):
+    """Something that is asked of a log, and the sequences that are the answer."""
+
+    name: str
+    ask: Callable[[JetStreamLog, str, Bounds], Awaitable[list[int]]]
+    answer: list[int]
+
+
+async def everything(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Read all there is."""
+    return sequences(await read_all(log, base, last=bounds.last))
+
+
+async def one_subject(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Read what is of one subject; another one comes last."""
+    return sequences(await read_all(log, base, last=bounds.last, pattern=f"{base}.even"))
+
+
+async def the_last(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Read from behind what is there where it lags."""
+    return sequences(await read_all(log, base, first=STORED - 1, last=bounds.last))
+
+
+async def a_middle(log: JetStreamLog, base: str, _: Bounds) -> list[int]:
+    """Read a range that ends before the end, in batches of one."""
+    return sequences(await read_all(log, base, first=STORED_BEFORE, last=STORED_BEFORE + 2, batch_bytes=1))
+
+
+async def without_an_end(log: JetStreamLog, base: str, _: Bounds) -> list[int]:
+    """Read to far beyond what is there."""
+    return sequences(await read_all(log, base, first=STORED - 2, last=10**9))
+
+
+async def latest(log: JetStreamLog, base: str, _: Bounds) -> list[int]:
+    """Read the last of each subject."""
+    return sequences(await log.latest(base))
+
+
+async def latest_of_one(log: JetStreamLog, base: str, _: Bounds) -> list[int]:
+    """Read the last of one subject."""
+    return sequences(await log.latest(base, pattern=f"{base}.even"))
+
+
+async def the_last_instant(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Look for the time of the last entry."""
+    assert bounds.last_instant is not None
+    return [await log.seek(base, bounds.last_instant)]
+
+
+async def after_the_last_instant(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Look for a time at which nothing was stored yet."""
+    assert bounds.last_instant is not None
+    return [await log.seek(base, bounds.last_instant + 1)]
+
+
+async def what_follows(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
+    """Follow from where it lags."""
+    async with log.tail(base, after=STORED_BEFORE, epoch=bounds.epoch) as tail:
+        return sequences(await take(tail, STORED - STORED_BEFORE))
+
+
+CASES: Final = [
+    Case("all", everything, [*range(1, STORED + 1)]),
+    Case("subject", one_subject, [2, 4, 6, 8, 10]),
+    Case("last", the_last, [10, 11]),
+    Case("middle", a_middle, [5, 6, 7]),
+    Case("endless", without_an_end, [9, 10, 11]),
+    Case("latest", latest, [10, 11]),
+    Case("latest-one", latest_of_one, [10]),
+    Case("instant", the_last_instant, [11]),
+    Case("later", after_the_last_instant, [12]),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@asynchronous
+async def test_what_was_acknowledged_is_read(lagging: LaggingCluster, case: Case) -> None:
+    """Whichever server answers."""
+    base = case.name.replace("-", "")
+    async with behind(lagging, base) as log:
+        bounds = await log.bounds(base)
+        answers = await asyncio.gather(*(case.ask(log, base, bounds) for _ in range(READERS)))
+    assert answers == [case.answer] * READERS
+
+
+@asynchronous
+async def test_what_follows_comes_when_it_is_there(lagging: LaggingCluster) -> None:
+    """A tail has no end that could be told too early: it waits for the server that it reads from."""
+    async with behind(lagging, "tail") as log:
+        bounds = await log.bounds("tail")
+        async with asyncio.TaskGroup() as group:
+            following = [group.create_task(what_follows(log, "tail", bounds)) for _ in range(READERS)]
+            await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
+            lagging.catch_up()
+    assert [task.result() for task in following] == [[*range(STORED_BEFORE + 1, STORED + 1)]] * READERS
