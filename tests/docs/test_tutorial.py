@@ -28,7 +28,12 @@ from support.pages import PATIENCE_SECONDS, Step, is_as_shown, steps, type_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGES: Final = ("tutorial/first-steps.md", "how-to/move-into-a-cluster.md")
+PAGES: Final = (
+    "tutorial/first-steps.md",
+    "how-to/move-into-a-cluster.md",
+    "how-to/publish-many.md",
+    "how-to/replay-into-a-program.md",
+)
 
 _STREAM: Final = "curl -sN "
 _PORT: Final = re.compile(r"\b80\d\d\b")
