@@ -1,7 +1,6 @@
 """One Spark session for all tests that need one, a real service on JetStream, and a proxy before it.
 
-A session takes seconds and half a gigabyte, so there is one. Its settings are for small data on few cores: what helps a
-long run (many partitions, the optimising compiler) costs more here than the tests themselves.
+A session takes seconds and half a gigabyte, so there is one.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import pytest
 from support.http_faults import FaultProxy, running_fault_proxy
 from support.nats import running_server
 from support.spark_service import running_granules
+from support.spark_settings import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     from support.services import Program
 
 JAVA_VERSIONS: Final = (17, 21)
-
-SETTINGS: Final = {
-    "spark.log.level": "OFF",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "640m",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.default.parallelism": "2",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.session.timeZone": "UTC",
-}
 
 
 def has_java() -> bool:
@@ -68,7 +55,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     folder = tmp_path_factory.mktemp("spark")
     builder = SparkSession.builder.appName("tests")
     if "SPARK_REMOTE" not in os.environ:
-        settings = {**SETTINGS, "spark.master": "local[2,3]", "spark.sql.warehouse.dir": str(folder)}
+        settings = {
+            **SMALL,
+            "spark.master": "local[2,3]",
+            "spark.sql.warehouse.dir": str(folder),
+            # For a server of Spark Connect in this very Java machine.
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": "0",
+        }
         for name, value in settings.items():
             builder = builder.config(name, value)
     session = builder.getOrCreate()

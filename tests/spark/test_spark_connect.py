@@ -9,27 +9,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+from pyspark.sql.utils import is_remote
 
 from repo.tree import ROOT
-from support.spark_programs import running_connect_server
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-_SETTINGS: Final = {
-    "spark.master": "local[2,3]",
-    "spark.driver.memory": "512m",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.ui.enabled": "false",
-    "spark.default.parallelism": "2",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.session.timeZone": "UTC",
-}
 _CASES: Final = (
     "test_spark_write.py::test_a_table_is_written_once_and_a_second_time_changes_nothing",
     "test_spark_write.py::test_columns_of_every_kind_arrive_as_they_were",
@@ -44,28 +36,31 @@ _CASES: Final = (
 )
 
 
-def test_what_holds_here_holds_on_a_server(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def address(spark: SparkSession) -> Iterator[str]:
+    """Let the Java machine of the session that there is serve others too; one of its own would be cold."""
+    if is_remote():
+        pytest.skip("this session is on a server itself")
+    context: Any = spark.sparkContext
+    package = context._jvm.org.apache.spark.sql.connect.service
+    service = getattr(getattr(package, "SparkConnectService$"), "MODULE$")
+    service.start(context._jsc.sc())
+    yield f"sc://127.0.0.1:{service.localPort()}"
+    default = (getattr(service, f"stop$default${place}")() for place in (1, 2))
+    service.stop(*default)
+
+
+def test_what_holds_here_holds_on_a_server(address: str, tmp_path: Path) -> None:
     """Tables, streams, SQL, receipts and a job, with Spark's workers at the server and the program elsewhere."""
-    assert spark.version
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    places = [f"tests/spark/{case}" for case in _CASES]
-    options = [
-        "-q",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:schemathesis",
-        f"--basetemp={tmp_path / 'cases'}",
-    ]
-    with running_connect_server(_SETTINGS) as address:
-        ended = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *places],
-            cwd=ROOT,
-            env={**environ, "SPARK_REMOTE": address},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    cases = [f"tests/spark/{case}" for case in _CASES]
+    alone = ("-n", "0", "-p", "no:cacheprovider", "-p", "no:schemathesis")
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *alone, f"--basetemp={tmp_path / 'cases'}", *cases],
+        cwd=ROOT,
+        env={**environ, "SPARK_REMOTE": address},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr

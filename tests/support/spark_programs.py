@@ -1,4 +1,4 @@
-"""Programs of Spark as processes of their own: drivers that can be killed, a cluster, and a server of Spark Connect.
+"""Programs of Spark as processes of their own: drivers that can be killed, and a cluster.
 
 What they say is read while they say it: "ready" is a line of theirs.
 """
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 import pyspark
 
 import aviso_spark
+from support.spark_settings import JAVA_OPTIONS, SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +29,6 @@ _TESTS: Final = Path(__file__).parents[1]
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 _SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
-_CONNECT_SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 WORKER_HOSTS: Final = ("127.0.0.1", "127.0.0.2")
 
 
@@ -131,24 +131,13 @@ def running_driver(
 def submitted_job(*arguments: str, url: str) -> Iterator[Started]:
     """Run a job as `spark-submit` starts it: Java is what is started, and the job is what Java starts."""
     program = str(Path(aviso_spark.__file__).with_name("main.py"))
-    command = [_spark_class(), _SUBMIT, "--master", "local[2]", *_small(), program, *arguments, "--url", url]
+    settings = [part for name, value in SMALL.items() for part in ("--conf", f"{name}={value}")]
+    command = [_spark_class(), _SUBMIT, "--master", "local[2]", *settings, program, *arguments, "--url", url]
     job = Started(command, environ={"PYSPARK_PYTHON": sys.executable})
     try:
         yield job
     finally:
         job.kill()
-
-
-def _small() -> list[str]:
-    settings = {
-        "spark.driver.memory": "512m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-        "spark.ui.enabled": "false",
-        "spark.log.level": "OFF",
-    }
-    return [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
 
 
 @contextmanager
@@ -160,7 +149,7 @@ def running_cluster(folder: Path) -> Iterator[str]:
             environ = {
                 "SPARK_LOCAL_IP": host,
                 "SPARK_DAEMON_MEMORY": "192m",
-                "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+                "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
                 "PYSPARK_PYTHON": sys.executable,
             }
             started = Started(
@@ -178,20 +167,6 @@ def running_cluster(folder: Path) -> Iterator[str]:
         for worker in workers:
             worker.wait_said("Successfully registered with (master)")
         yield address
-
-
-@contextmanager
-def running_connect_server(settings: Mapping[str, str]) -> Iterator[str]:
-    """Run a server of Spark Connect with a Spark of its own; yield its address."""
-    chosen = {**settings, "spark.connect.grpc.binding.port": "0"}
-    configured = [part for name, value in chosen.items() for part in ("--conf", f"{name}={value}")]
-    command = [_spark_class(), _SUBMIT, "--class", _CONNECT_SERVER, *configured, "spark-internal"]
-    server = Started(command, environ={"PYSPARK_PYTHON": sys.executable})
-    try:
-        port = server.wait_said(r"Spark Connect server started at: \S+:(\d+)")
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        server.kill()
 
 
 def _spark_class() -> str:

@@ -27,6 +27,7 @@ from support.spark_pipelines import (
 )
 from support.spark_programs import running_driver
 from support.spark_service import COPIED_TYPE, stored_contents, stored_events
+from support.spark_settings import SMALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,16 +42,11 @@ WRITTEN: Final = 6000
 COPIED: Final = 3000
 
 SETTINGS: Final = {
+    **SMALL,
     **SMALL_SPLITS,
     # All three pipelines run side by side, and each task that is held holds a core.
     "spark.master": "local[8]",
     "spark.default.parallelism": "3",
-    "spark.driver.memory": "640m",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
 }
 
 

@@ -11,6 +11,7 @@ from support.http_faults import Held, running_fault_proxy
 from support.spark_pipelines import ROWS_PER_BODY, SMALL_SPLITS, SPECULATED, expected, write_lines
 from support.spark_programs import WORKER_HOSTS, running_cluster, running_driver
 from support.spark_service import stored_contents
+from support.spark_settings import SMALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
 
 ROWS: Final = 8 * ROWS_PER_BODY
 SETTINGS: Final = {
+    **SMALL,
     **SMALL_SPLITS,
-    "spark.default.parallelism": "2",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.ui.enabled": "false",
     # Both tasks begin at once, each on a host: a copy never runs where its original does.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
