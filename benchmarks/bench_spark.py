@@ -30,6 +30,7 @@ from pyspark.sql import functions as sql
 from measure import Bar, finish, print_bars, print_table
 from pyspark_aviso.batches import Body, cut_lines
 from pyspark_aviso.encode import Encoder
+from pyspark_aviso.records import post_counted
 from pyspark_aviso.sql_encoding import encode
 from pyspark_aviso.transport import Client
 from serving import ProcessTree
@@ -249,7 +250,7 @@ def post_all(url: str, bodies: Sequence[Body], *, at_once: int) -> None:
     """Post bodies."""
     client = Client(url, connections=at_once)
     with ThreadPoolExecutor(at_once) as pool, closing(client):
-        posted = pool.map(lambda body: client.post_counted(EVENT_TYPE, body.data, body.records), bodies)
+        posted = pool.map(lambda body: post_counted(client, EVENT_TYPE, body.data, body.records), bodies)
         assert sum(one.accepted for one in posted) == sum(body.records for body in bodies)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 import msgspec
 
+from pyspark_aviso.records import post_counted
 from pyspark_aviso.transport import TransportError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Posting:
         if len(self._sent) >= self._in_flight:
             self._take()
         check()
-        self._sent.append(self._pool.submit(self._client.post_counted, event_type, body.data, body.records))
+        self._sent.append(self._pool.submit(post_counted, self._client, event_type, body.data, body.records))
 
     def refuse(self, fault: RowFault) -> None:
         """Count a row that cannot be sent."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark_aviso.batches import cut_lines
 from pyspark_aviso.encode import Encoder
+from pyspark_aviso.records import post_records
 from pyspark_aviso.resuming import KnownIds, Point, nothing_to_check
 from pyspark_aviso.row_values import text_values
 from pyspark_aviso.transport import Client, TransportError, client_of
@@ -113,7 +114,7 @@ def _poster(
 
     def post_body(body: Body) -> list[Result]:
         check()
-        return client.post_records(options.event_type, body.data, body.records)
+        return post_records(client, options.event_type, body.data, body.records)
 
     def post(lines: list[bytes]) -> list[Result]:
         bodies = cut_lines(lines, most_bytes=options.batch_bytes, most_records=options.batch_records)

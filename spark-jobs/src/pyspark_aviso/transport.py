@@ -1,8 +1,7 @@
 """Requests to the service: over kept connections, repeated while that may help, and given up at a deadline.
 
-Only what the service answers with 408, 425, 429 or 5xx is repeated, and what got no answer at all. A batch whose answer
-was lost may have been stored: it is sent again with the same ids, and the service knows its records again. Records that
-the service says failed on its side are repeated alone.
+Only what the service answers with 408, 425, 429 or 5xx is repeated, and what got no answer at all: what is posted must
+be such that the service knows it again.
 
 A client pickles to its settings. Its connections are made where they are used.
 """
@@ -26,16 +25,12 @@ from pyspark_aviso.bodies_of_answers import (
 )
 from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
 from pyspark_aviso.credentials import Credentials
-from pyspark_aviso.results import NOTHING, PREFER_SHORT, NoAnswer, Posted, Result, read_posted
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
-from pyspark_aviso.too_large import TOO_LARGE, halves, rejected, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-NOTIFICATIONS: Final = "/api/v1/notifications"
-NDJSON: Final = "application/x-ndjson"
-
+UNSUPPORTED: Final = 415
 CONNECT_SECONDS: Final = 10.0
 
 
@@ -127,29 +122,22 @@ class Client:
 
     # --- what is asked ---------------------------------------------------------------------------------------
 
-    def post_records(self, event_type: str | None, lines: bytes, count: int) -> list[Result]:
-        """Post lines with one record each, and return what became of each, in their order.
+    def post(
+        self, path: str, data: bytes, headers: dict[str, str], attempts: Attempts, *, what: str
+    ) -> bytes:
+        """Post data, compressed as far as the service takes that, and return its answer, until the attempts are over.
 
-        `failed` is what the service could not store before the deadline. What is too large for the service is posted in
-        halves, and rejected where it is one record. Raises where the service does not answer, or refuses the whole. The
-        event type is only what an error says these records are; each record has its own.
+        Raises where the service does not answer, or refuses it; `what` is what an error says was posted.
         """
-        return self._post_all(event_type, lines, count, is_short=False).results
-
-    def post_counted(self, event_type: str | None, lines: bytes, count: int) -> Posted:
-        """Post lines as `post_records` does, and return how many are stored, with results only of the others."""
-        return self._post_all(event_type, lines, count, is_short=True)
-
-    def _post_all(self, event_type: str | None, lines: bytes, count: int, *, is_short: bool) -> Posted:
-        attempts = Attempts(self._deadline_seconds)
-        what = f"posting {count} notifications" + (f" of type {event_type}" if event_type else "")
-        posted = self._post(lines, count, attempts, what, is_short=is_short)
-        while (failed := posted.failed) and attempts.pause():
-            rows = rows_of(lines)
-            data = b"".join(rows[place] for place in failed)
-            again = self._post(data, len(failed), attempts, what, is_short=is_short)
-            posted = posted.followed_by(again, places=failed)
-        return posted
+        while True:
+            encoding = self._encoding
+            body, encoded = compress(data, encoding)
+            try:
+                return self._ask("POST", path, body, headers | encoded, attempts, what=what)
+            except Refused as refusal:
+                if refusal.status != UNSUPPORTED or self._compression != "auto" or encoding not in NEXT:
+                    raise
+                self._encoding = NEXT[encoding]
 
     def get_json(self, path: str) -> Any:
         """Return what a path of the service answers, decoded."""
@@ -193,44 +181,6 @@ class Client:
                 self._streaming.discard(response)
             # Whether or not all of it was read: a connection with an unread rest is of no use to anybody.
             response.close()
-
-    # --- posting ---------------------------------------------------------------------------------------------
-
-    def _post(self, lines: bytes, count: int, attempts: Attempts, what: str, *, is_short: bool) -> Posted:
-        try:
-            return self._post_whole(lines, count, attempts, what, is_short=is_short)
-        except Refused as refusal:
-            if refusal.status != TOO_LARGE:
-                raise
-            if count == 1:
-                return Posted(0, 0, [rejected(lines, str(refusal))])
-        posted, begin = NOTHING, 0
-        for half in halves(lines):
-            of_half = self._post(b"".join(half), len(half), attempts, what, is_short=is_short)
-            posted = posted.followed_by(of_half, places=range(begin, begin + len(half)))
-            begin += len(half)
-        return posted
-
-    def _post_whole(
-        self, lines: bytes, count: int, attempts: Attempts, what: str, *, is_short: bool
-    ) -> Posted:
-        while True:
-            encoding = self._encoding
-            body, headers = compress(lines, encoding)
-            headers |= {"Content-Type": NDJSON, "Accept": "application/json"} | (
-                PREFER_SHORT if is_short else {}
-            )
-            try:
-                answer = self._ask("POST", NOTIFICATIONS, body, headers, attempts, what=what)
-            except Refused as refusal:
-                if refusal.status != 415 or self._compression != "auto" or encoding not in NEXT:
-                    raise
-                self._encoding = NEXT[encoding]
-                continue
-            try:
-                return read_posted(answer, count, attempts=attempts.made, is_short=is_short)
-            except NoAnswer as error:
-                raise TransportError(f"{what}: {error}") from error
 
     # --- one request -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from pyspark_aviso.records import post_counted
 from pyspark_aviso.results import NoAnswer, Posted, Result, read_posted
 from pyspark_aviso.transport import Client
 from support.http_faults import Changed, Refusal
@@ -85,8 +86,8 @@ def test_rows_are_counted_with_what_the_service_refuses(avisod: Program) -> None
     body = lines("short-counted", NAMES[:3])
     client = Client(avisod.url)
 
-    first = client.post_counted(EVENT_TYPE, body, 3)
-    again = client.post_counted(EVENT_TYPE, body + b"{}\n", 4)
+    first = post_counted(client, EVENT_TYPE, body, 3)
+    again = post_counted(client, EVENT_TYPE, body + b"{}\n", 4)
 
     assert first == Posted(3, 0, [])
     assert (again.accepted, again.duplicate) == (0, 3)
@@ -103,8 +104,8 @@ def test_of_a_short_answer_too_only_what_failed_is_posted_again(proxy: FaultProx
 
     proxy.faults = [Changed(fail_two)]
 
-    posted = Client(proxy.url, compression="none").post_counted(
-        EVENT_TYPE, lines("short-again", NAMES), len(NAMES)
+    posted = post_counted(
+        Client(proxy.url, compression="none"), EVENT_TYPE, lines("short-again", NAMES), len(NAMES)
     )
 
     assert posted == Posted(len(NAMES) - 2, 2, [])
@@ -121,8 +122,8 @@ def test_places_are_those_of_the_whole_body_also_where_it_is_posted_in_halves(pr
 
     proxy.judge = judge
 
-    posted = Client(proxy.url, compression="none").post_counted(
-        EVENT_TYPE, lines("short-halves", NAMES), len(NAMES)
+    posted = post_counted(
+        Client(proxy.url, compression="none"), EVENT_TYPE, lines("short-halves", NAMES), len(NAMES)
     )
 
     assert (posted.accepted, posted.duplicate) == (len(NAMES) - 1, 0)
