@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import pytest
 
+from aviso_core.errors import Unavailable
+from aviso_core.eventlog.jetstream import reader
 from support.event_logs import (
     ask_broker,
     asynchronous,
@@ -175,3 +177,20 @@ async def test_what_follows_comes_when_it_is_there(lagging: LaggingCluster) -> N
             await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
             lagging.catch_up()
     assert [task.result() for task in following] == [[*range(STORED_BEFORE + 1, STORED + 1)]] * READERS
+
+
+@asynchronous
+async def test_readers_that_find_no_other_server_are_told(lagging: LaggingCluster) -> None:
+    """They have everything, or they fail: never a part."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "_BEHIND_SECONDS", -1.0)
+        async with behind(lagging, "patience") as log:
+            bounds = await log.bounds("patience")
+            asked = (everything(log, "patience", bounds) for _ in range(READERS))
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+    failures = [answer for answer in answers if not isinstance(answer, list)]
+    assert all(answer == [*range(1, STORED + 1)] for answer in answers if isinstance(answer, list))
+    assert failures
+    assert {(type(one), "lag behind the stream's leader" in str(one)) for one in failures} == {
+        (Unavailable, True)
+    }
