@@ -63,6 +63,9 @@ def _may_refuse(world: World, session: Session) -> bool:
             return len(world.lives) > 1
         case 500:
             return world.has_failed_since(session.begin)
+        case 503 if b"there is no stream" in session.reader.refusal:
+            # It was asked for in the moment between its removal and its making.
+            return len(world.lives) > 1
         case 503 if b"is changing" in session.reader.refusal:
             return world.has_failed_since(session.begin)
         case 503:
