@@ -30,16 +30,19 @@ from support.gate_between_brokers import LaggingCluster, running_lagging_cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from pathlib import Path
 
     from aviso_core.eventlog.base import Bounds, Record
     from aviso_core.eventlog.jetstream.log import JetStreamLog
     from aviso_core.schema.stream import StreamConfiguration
-    from support.nats import Cluster
+    from support.nats import Cluster, Server
 
 # With a third of them at the one that lags, all miss it once in three thousand times.
 READERS: Final = 20
 STORED_BEFORE: Final = 5
 STORED: Final = 11
+# Electing a leader takes a broker four to nine seconds, and much longer on a machine with much to do.
+ELECTIONS_SECONDS: Final = 90.0
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +77,12 @@ async def behind(lagging: LaggingCluster, base: str) -> AsyncIterator[JetStreamL
             yield log
         finally:
             lagging.catch_up()
+
+
+async def leader_of(cluster: Cluster, base: str) -> Server:
+    """Return the server that leads a stream."""
+    answer = await ask_broker(cluster.servers[0].url, f"STREAM.INFO.{base.upper()}")
+    return cluster.named(answer["cluster"]["leader"])
 
 
 async def replicas_of(cluster: Cluster, base: str) -> dict[str, bool]:
@@ -194,3 +203,31 @@ async def test_readers_that_find_no_other_server_are_told(lagging: LaggingCluste
     assert {(type(one), "lag behind the stream's leader" in str(one)) for one in failures} == {
         (Unavailable, True)
     }
+
+
+@asynchronous
+async def test_what_was_wiped_does_not_come_back(lagging: LaggingCluster) -> None:
+    """Also from a server that has not heard of it."""
+    async with behind(lagging, "wiped") as log:
+        bounds = await log.bounds("wiped")
+        assert await log.wipe("wiped")
+        answers = await asyncio.gather(*(everything(log, "wiped", bounds) for _ in range(READERS)))
+    assert answers == [[]] * READERS
+
+
+def test_a_leader_that_dies_while_one_lags(tmp_path: Path) -> None:
+    """Until there is another, the one that lags speaks for all: whoever reads waits, or is told, and misses nothing."""
+
+    async def run(lagging: LaggingCluster) -> list[list[int] | BaseException]:
+        async with asyncio.timeout(ELECTIONS_SECONDS), behind(lagging, "orphans") as log:
+            bounds = await log.bounds("orphans")
+            await asyncio.to_thread((await leader_of(lagging.cluster, "orphans")).kill)
+            asked = [asyncio.create_task(everything(log, "orphans", bounds)) for _ in range(READERS)]
+            await asyncio.wait(asked, timeout=1.0)
+            lagging.catch_up()
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+    with running_lagging_cluster(tmp_path) as lagging:
+        answers = asyncio.run(run(lagging))
+    for answer in answers:
+        assert answer == [*range(1, STORED + 1)] or isinstance(answer, Unavailable), answer

@@ -55,15 +55,25 @@ async def find_last_entry(connection: Connection, base: str, subject: str) -> St
 async def find_next_entry(
     connection: Connection, base: str, sequence: int, pattern: str
 ) -> StoredEntry | None:
-    """Return what the broker says of the first entry from a sequence on whose subject matches, or None."""
-    return await _find(connection, base, {"seq": sequence, "next_by_subj": pattern})
+    """Return what the broker says of the first entry from a sequence on whose subject matches, or None.
+
+    Where there is no stream that is an error: nothing is known of its entries then.
+    """
+    return await _find(connection, base, {"seq": sequence, "next_by_subj": pattern}, may_be_gone=False)
 
 
-async def _find(connection: Connection, base: str, which: dict[str, object]) -> StoredEntry | None:
+async def find_newest_entry(connection: Connection, base: str) -> StoredEntry | None:
+    """Return what the broker says of the last entry of a stream, or None where it is empty; there must be a stream."""
+    return await _find(connection, base, {"last_by_subj": ">"}, may_be_gone=False)
+
+
+async def _find(
+    connection: Connection, base: str, which: dict[str, object], *, may_be_gone: bool = True
+) -> StoredEntry | None:
     try:
         answer = await connection.ask(f"STREAM.MSG.GET.{stream_name(base)}", which)
     except ApiRefusal as refusal:
-        if refusal.number in (_NO_SUCH_ENTRY, NOT_FOUND):
+        if refusal.number == _NO_SUCH_ENTRY or (may_be_gone and refusal.number == NOT_FOUND):
             return None
         # Any other reason leaves open whether it is there.
         raise refused(base, refusal) from refusal

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from aviso_core import instant as instants
 from aviso_core.broker.connection import ApiRefusal
+from aviso_core.errors import Unavailable
 from aviso_core.eventlog.base import Batch, Entry, StreamMissing
 from aviso_core.eventlog.jetstream.consumer import ConsumerLost, Start, from_sequence, start_consumer
-from aviso_core.eventlog.jetstream.entries import find_last_entry, find_next_entry
+from aviso_core.eventlog.jetstream.entries import find_newest_entry, find_next_entry
 from aviso_core.eventlog.jetstream.streams import epoch_changed, get_stream, refused
 from aviso_core.schema.stream import stream_name
 
@@ -43,10 +44,10 @@ T = TypeVar("T")
 
 
 class _IsBehind(ConsumerLost):
-    """The consumer is at a server that does not have yet what the leader has acknowledged."""
+    """The consumer is at a server that does not have yet what the leader has acknowledged, as far as anyone knows."""
 
-    def __init__(self) -> None:
-        super().__init__("the servers that were asked lag behind the stream's leader")
+    def __init__(self, reason: str = "the servers that were asked lag behind the stream's leader") -> None:
+        super().__init__(reason)
 
 
 class Reader:
@@ -57,6 +58,8 @@ class Reader:
         self._base = base
         self._stream = stream_name(base)
         self._epoch = epoch
+        # Where this reading ends, once the leader of a stream that several servers keep has said so.
+        self._end: int | None = None
 
     async def read(
         self, *, first: int, last: int, pattern: str | None, batch_bytes: int
@@ -82,27 +85,47 @@ class Reader:
         start = from_sequence(first)
         most = min(last - first + 1, _EVERYTHING)
         async with self._open(start, pattern=pattern, most=most) as (consumer, info):
-            position = first - 1
-            is_over = is_behind = False
-            while not is_over and not is_behind:
+            is_alone = info.config.num_replicas == 1
+            # A server that lags may still have what was removed.
+            begin = first if is_alone else max(first, info.state.first_seq)
+            position, is_over = first - 1, False
+            while not is_over:
                 entries, pending = await consumer.take()
-                inside = [entry for entry in entries if first <= entry.sequence <= last]
+                is_over = not entries or not pending or entries[-1].sequence >= last
+                inside = [entry for entry in entries if begin <= entry.sequence <= last]
                 position = inside[-1].sequence if inside else position
-                if not entries or not pending or entries[-1].sequence >= last:
-                    is_behind = await self._has_more(info, position + 1, last, pattern)
-                    is_over = not is_behind
-                for batch in _batches(inside, batch_bytes, end=last if is_over else None):
+                for batch in _batches(inside, batch_bytes, end=last if is_over and is_alone else None):
                     yield batch
-            if is_behind:
+            if is_alone or position >= last:
+                return
+            if await self._has_more(position + 1, last, pattern):
                 raise _IsBehind
+            yield Batch(entries=(), through=last)
 
-    async def _has_more(self, info: StreamInfo, first: int, last: int, pattern: str | None) -> bool:
-        """Tell whether the leader of a stream that several servers keep had more in a range when it was looked at."""
-        last = min(last, info.state.last_seq)
-        if info.config.num_replicas == 1 or first > last:
-            return False
-        following = await find_next_entry(self._connection, self._base, first, pattern or _ANY_SUBJECT)
-        return following is not None and following.sequence <= last
+    async def _has_more(self, first: int, last: int, pattern: str | None) -> bool:
+        """Tell whether the leader of a stream that several servers keep has more in a range.
+
+        What `STREAM.INFO` says is not enough: while there is no leader any server answers that.
+        """
+        async with self._asking_the_leader():
+            following = await find_next_entry(self._connection, self._base, first, pattern or _ANY_SUBJECT)
+            if following is not None and self._end is None:
+                # Whatever is added meanwhile, a reading comes to an end.
+                newest = await find_newest_entry(self._connection, self._base)
+                self._end = 0 if newest is None else newest.sequence
+            # Only now is it known which stream that was about.
+            await self._look()
+        return following is not None and following.sequence <= min(last, self._end or 0)
+
+    @asynccontextmanager
+    async def _asking_the_leader(self) -> AsyncIterator[None]:
+        """Ask again where the leader has no word for us: while it is elected, that is a matter of seconds."""
+        try:
+            yield
+        except StreamMissing as missing:
+            raise self._unless_gone(missing) from missing
+        except Unavailable as error:
+            raise _IsBehind(str(error)) from error
 
     async def latest(self, pattern: str | None) -> list[Entry]:
         """Return the last entry of each subject."""
@@ -120,8 +143,10 @@ class Reader:
                     is_over = not entries or not pending or entries[-1].sequence > last
                     found |= {entry.subject: entry for entry in entries if entry.sequence <= last}
                 in_order = sorted(found.values(), key=lambda entry: entry.sequence)
-                if await self._has_more(info, in_order[-1].sequence + 1 if in_order else 1, last, pattern):
-                    raise _IsBehind
+                if info.config.num_replicas > 1:
+                    following = in_order[-1].sequence + 1 if in_order else 1
+                    if following <= last and await self._has_more(following, last, pattern):
+                        raise _IsBehind
                 return in_order
 
         return await self._persistently(attempt)
@@ -134,22 +159,31 @@ class Reader:
             start = Start(deliver_policy="by_start_time", opt_start_time=start_time)
             async with self._open(start, pattern=None, most=1) as (consumer, info):
                 entries, _ = await consumer.take()
-                if info.config.num_replicas == 1:
-                    return entries[0].sequence if entries else None
-                # Where it lags, what comes may have been next when it began, whatever its time.
-                found = entries[0].sequence if entries and entries[0].instant >= instant else None
-                if found is None and await self._has_since(info, instant):
-                    raise _IsBehind
-                return found
+            first = entries[0] if entries else None
+            if info.config.num_replicas == 1 or (first is not None and first.instant >= instant):
+                return None if first is None else first.sequence
+            # It has not got so far, or what comes was next when it began, whatever its time: the leader is asked.
+            return await self._seek_at_leader(instant, first=1 if first is None else first.sequence + 1)
 
         return await self._persistently(attempt)
 
-    async def _has_since(self, info: StreamInfo, instant: int) -> bool:
-        """Tell whether the leader has something that was stored at or after an instant."""
-        if (info.bounds().last_instant or 0) < instant:
-            return False
-        last = await find_last_entry(self._connection, self._base, _ANY_SUBJECT)
-        return last is not None and last.instant >= instant
+    async def _seek_at_leader(self, instant: int, *, first: int) -> int | None:
+        """Return the first sequence in the rest of a stream stored at or after an instant: each answer halves it."""
+        found: int | None = None
+        async with self._asking_the_leader():
+            newest = await find_newest_entry(self._connection, self._base)
+            last = newest.sequence if newest is not None and newest.instant >= instant else 0
+            while first <= last:
+                middle = (first + last) // 2
+                entry = await find_next_entry(self._connection, self._base, middle, _ANY_SUBJECT)
+                if entry is not None and entry.sequence <= last and entry.instant < instant:
+                    first = entry.sequence + 1
+                    continue
+                if entry is not None and entry.sequence <= last:
+                    found = entry.sequence
+                last = middle - 1
+            await self._look()
+        return found
 
     async def _persistently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         patience = _Patience(self._connection)
