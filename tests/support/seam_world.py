@@ -181,7 +181,8 @@ class World:
         if matters:
             self.troubles.note()
             self.must_end += [session for session in self.sessions if session.is_watch and session.is_open]
-        step = IntegerField(name="step", minimum=0, maximum=1000 + self._revision)
+        # Where fewer values are accepted than before: what accepts more lets everybody go on.
+        step = IntegerField(name="step", minimum=0, maximum=1_000_000 - self._revision)
         self._schema = msgspec.structs.replace(
             self._schema,
             fields=(MARS.fields[0], step) if matters else self._schema.fields,
