@@ -11,7 +11,7 @@ from support.lines import Line, get
 from support.services import running_avisod
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from support.services import Program
@@ -60,6 +60,7 @@ class Looks:
     def __init__(self) -> None:
         self.statuses: list[int | None] = []
         self.first_at: dict[int | None, float] = {}
+        self.count = 0
         self._grown = asyncio.Event()
 
     async def look_for_ever(self, port: int, path: str) -> None:
@@ -70,14 +71,24 @@ class Looks:
             await line.close()
             status = None if reply is None else reply.status
             self.first_at.setdefault(status, time.monotonic())
+            self.count += 1
             if not self.statuses or self.statuses[-1] != status:
                 self.statuses.append(status)
-                self._grown.set()
+            self._grown.set()
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def wait(self, status: int | None) -> None:
         """Wait until that is what was answered last."""
-        while not self.statuses or self.statuses[-1] != status:
+        await self._wait_until(lambda: bool(self.statuses) and self.statuses[-1] == status)
+
+    async def again(self) -> None:
+        """Wait for the answer to a look that begins after this: whatever was sent before has been read by then."""
+        # The one that is under way may have begun earlier.
+        wanted = self.count + 2
+        await self._wait_until(lambda: self.count >= wanted)
+
+    async def _wait_until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
             self._grown.clear()
             await self._grown.wait()
 

@@ -37,12 +37,20 @@ class Told:
         self.failed: set[bytes] = set()
         self.unanswered: set[bytes] = set()
         self.statuses: dict[int, int] = {}
+        # Requests that are sent and not answered yet.
+        self.under_way = 0
         self.first_unanswered_at: float | None = None
         self.slowest_seconds = 0.0
         self._grown = asyncio.Event()
 
+    def note_request(self) -> None:
+        """Count a request, which waits for its answer from now on."""
+        self.under_way += 1
+        self._grown.set()
+
     def note_reply(self, reply: Reply | None, seconds: float) -> None:
         """Count an answer, or that there was none."""
+        self.under_way -= 1
         self.slowest_seconds = max(self.slowest_seconds, seconds)
         if reply is not None:
             self.statuses[reply.status] = self.statuses.get(reply.status, 0) + 1
@@ -126,6 +134,7 @@ class Producer:
         told = self._told
         while True:
             began = time.monotonic()
+            told.note_request()
             reply = await self._ask(request)
             told.note_reply(reply, time.monotonic() - began)
             stored = [] if reply is None else list(_stored(reply, payloads))
