@@ -29,6 +29,7 @@ from support.event_logs import (
     asynchronous,
     fill,
     keep_all,
+    leader_of,
     numbered,
     open_owning_log,
     options,
@@ -37,6 +38,7 @@ from support.event_logs import (
     record,
     sequences,
     take,
+    three_times,
 )
 from support.log_story import Story, check, stored, under_way
 from support.nats import Cluster, Link, Server, open_link, running_cluster, running_server
@@ -112,17 +114,6 @@ async def test_a_server_that_is_killed_again_and_again(tmp_path: Path) -> None:
                 await asyncio.to_thread(server.start)
             await story.goes_on()
         check(story, await stored(server.url))
-
-
-def three_times(base: str) -> StreamConfiguration:
-    """Return a stream that all three servers keep."""
-    return msgspec.structs.replace(keep_all(base), replicas=3)
-
-
-async def leader_of(cluster: Cluster) -> Server:
-    """Return the server that leads the stream."""
-    answer = await ask_broker(cluster.servers[0].url, "STREAM.INFO.MARS")
-    return cluster.named(answer["cluster"]["leader"])
 
 
 @asynccontextmanager

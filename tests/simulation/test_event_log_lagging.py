@@ -10,7 +10,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
 import pytest
 
 from aviso_core.errors import Unavailable
@@ -19,12 +18,13 @@ from support.event_logs import (
     ask_broker,
     asynchronous,
     fill,
-    keep_all,
+    leader_of,
     open_owning_log,
     read_all,
     record,
     sequences,
     take,
+    three_times,
 )
 from support.gate_between_brokers import LaggingCluster, running_lagging_cluster
 
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from aviso_core.eventlog.base import Bounds, Record
     from aviso_core.eventlog.jetstream.log import JetStreamLog
-    from aviso_core.schema.stream import StreamConfiguration
-    from support.nats import Cluster, Server
+    from support.nats import Cluster
 
 # With a third of them at the one that lags, all miss it once in three thousand times.
 READERS: Final = 20
@@ -50,11 +49,6 @@ def lagging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaggingCluster
     """Run three brokers for all tests of this module; each takes another stream."""
     with running_lagging_cluster(tmp_path_factory.mktemp("lagging")) as lagging:
         yield lagging
-
-
-def three_times(base: str) -> StreamConfiguration:
-    """Return a stream that all three servers keep."""
-    return msgspec.structs.replace(keep_all(base), replicas=3)
 
 
 def records(base: str, first: int, last: int) -> list[Record]:
@@ -77,12 +71,6 @@ async def behind(lagging: LaggingCluster, base: str) -> AsyncIterator[JetStreamL
             yield log
         finally:
             lagging.catch_up()
-
-
-async def leader_of(cluster: Cluster, base: str) -> Server:
-    """Return the server that leads a stream."""
-    answer = await ask_broker(cluster.servers[0].url, f"STREAM.INFO.{base.upper()}")
-    return cluster.named(answer["cluster"]["leader"])
 
 
 async def replicas_of(cluster: Cluster, base: str) -> dict[str, bool]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from support.event_logs import ask_broker, asynchronous
+from support.event_logs import asynchronous, leader_of
 from support.log_story import stored
 from support.nats import free_ports, open_link, running_cluster, running_server
 from support.observed import on_broker, serving
@@ -189,8 +189,7 @@ async def test_the_leader_of_three_servers_is_killed(tmp_path: Path) -> None:
             ports = [first.port, second.port]
             async with publishing(ports, singles=8, batches=4, is_patient=True) as told:
                 await told.wait_more(300)
-                info = await ask_broker(cluster.servers[0].url, "STREAM.INFO.MARS")
-                leader = cluster.named(info["cluster"]["leader"])
+                leader = await leader_of(cluster)
                 await asyncio.to_thread(leader.kill)
                 await told.wait_more(500)
                 await asyncio.to_thread(leader.start)

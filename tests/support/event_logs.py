@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeAlias
 
 import nats
+from msgspec.structs import replace
 
 from aviso_core.broker.connection import ConnectionOptions
 from aviso_core.eventlog.base import Appended, Batch, Entry, EventLog, Record, Tail
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aviso_core.eventlog.jetstream.log import JetStreamLog
+    from support.nats import Cluster, Server
 
 # Far more than any test needs: whatever reaches it waits for something that will not come.
-DEADLINE_SECONDS: Final = 20.0
+DEADLINE_SECONDS: Final = 60.0
 
 P = ParamSpec("P")
 
@@ -90,6 +92,11 @@ def keep_all(base: str) -> StreamConfiguration:
     return StreamConfiguration(name=stream_name(base), subjects=(f"{base}.>",))
 
 
+def three_times(base: str) -> StreamConfiguration:
+    """Return a stream without limits that three servers keep."""
+    return replace(keep_all(base), replicas=3)
+
+
 def options(*urls: str, **other: Any) -> ConnectionOptions:
     """Return the options of a connection that does not wait long before it tries again."""
     return ConnectionOptions(servers=urls, **{"reconnect_delay_seconds": 0.1, **other})
@@ -121,6 +128,12 @@ async def ask_broker(url: str, subject: str, question: object = None) -> dict[st
         return dict(json.loads(answer.data))
     finally:
         await client.close()
+
+
+async def leader_of(cluster: Cluster, base: str = "mars") -> Server:
+    """Return the server that leads a stream."""
+    answer = await ask_broker(cluster.servers[0].url, f"STREAM.INFO.{stream_name(base)}")
+    return cluster.named(answer["cluster"]["leader"])
 
 
 # --- steps -----------------------------------------------------------------------------------------------

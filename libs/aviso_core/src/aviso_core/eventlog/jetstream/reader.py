@@ -109,13 +109,17 @@ class Reader:
         """
         async with self._asking_the_leader():
             following = await find_next_entry(self._connection, self._base, first, pattern or _ANY_SUBJECT)
-            if following is not None and self._end is None:
-                # Whatever is added meanwhile, a reading comes to an end.
-                newest = await find_newest_entry(self._connection, self._base)
-                self._end = 0 if newest is None else newest.sequence
+            has_more = following is not None and following.sequence <= min(last, await self._find_end())
             # Only now is it known which stream that was about.
             await self._look()
-        return following is not None and following.sequence <= min(last, self._end or 0)
+        return has_more
+
+    async def _find_end(self) -> int:
+        """Return the last sequence that there is when it is first asked for: what is added meanwhile has no end."""
+        if self._end is None:
+            newest = await find_newest_entry(self._connection, self._base)
+            self._end = 0 if newest is None else newest.sequence
+        return self._end
 
     @asynccontextmanager
     async def _asking_the_leader(self) -> AsyncIterator[None]:
@@ -135,7 +139,9 @@ class Reader:
             start = Start(deliver_policy="last_per_subject")
             async with self._open(start, pattern=pattern or _ANY_SUBJECT, most=_EVERYTHING) as opened:
                 consumer, info = opened
-                last = info.state.last_seq
+                is_alone = info.config.num_replicas == 1
+                async with self._asking_the_leader():
+                    last = info.state.last_seq if is_alone else await self._find_end()
                 is_over = False
                 while not is_over:
                     entries, pending = await consumer.take()
@@ -143,10 +149,9 @@ class Reader:
                     is_over = not entries or not pending or entries[-1].sequence > last
                     found |= {entry.subject: entry for entry in entries if entry.sequence <= last}
                 in_order = sorted(found.values(), key=lambda entry: entry.sequence)
-                if info.config.num_replicas > 1:
-                    following = in_order[-1].sequence + 1 if in_order else 1
-                    if following <= last and await self._has_more(following, last, pattern):
-                        raise _IsBehind
+                following = in_order[-1].sequence + 1 if in_order else 1
+                if not is_alone and following <= last and await self._has_more(following, last, pattern):
+                    raise _IsBehind
                 return in_order
 
         return await self._persistently(attempt)
