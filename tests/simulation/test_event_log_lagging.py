@@ -7,13 +7,13 @@ server is asked is the broker's choice, so each reader asks often.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
 
 from aviso_core.errors import Unavailable
-from aviso_core.eventlog.jetstream import reader
+from aviso_core.eventlog.jetstream import reader, tail
 from support.event_logs import (
     ask_broker,
     asynchronous,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from aviso_core.eventlog.base import Bounds, Record
     from aviso_core.eventlog.jetstream.log import JetStreamLog
-    from support.nats import Cluster
+    from support.nats import Cluster, Server
 
 # With a third of them at the one that lags, all miss it once in three thousand times.
 READERS: Final = 20
@@ -136,8 +136,8 @@ async def after_the_last_instant(log: JetStreamLog, base: str, bounds: Bounds) -
 
 async def what_follows(log: JetStreamLog, base: str, bounds: Bounds) -> list[int]:
     """Follow from where it lags."""
-    async with log.tail(base, after=STORED_BEFORE, epoch=bounds.epoch) as tail:
-        return sequences(await take(tail, STORED - STORED_BEFORE))
+    async with log.tail(base, after=STORED_BEFORE, epoch=bounds.epoch) as following:
+        return sequences(await take(following, STORED - STORED_BEFORE))
 
 
 CASES: Final = [
@@ -174,6 +174,40 @@ async def test_what_follows_comes_when_it_is_there(lagging: LaggingCluster) -> N
             await asyncio.wait(following, return_when=asyncio.FIRST_COMPLETED)
             lagging.catch_up()
     assert [task.result() for task in following] == [[*range(STORED_BEFORE + 1, STORED + 1)]] * READERS
+
+
+@asynchronous
+async def test_who_follows_leaves_a_server_that_does_not_catch_up(lagging: LaggingCluster) -> None:
+    """What the others have been told comes within moments, though that server never has it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tail, "_STILL_SECONDS", 0.2)
+        async with behind(lagging, "stuck") as log:
+            bounds = await log.bounds("stuck")
+            followed = await asyncio.gather(*(what_follows(log, "stuck", bounds) for _ in range(READERS)))
+    assert followed == [[*range(STORED_BEFORE + 1, STORED + 1)]] * READERS
+
+
+@asynchronous
+async def test_who_follows_and_has_everything_stays_where_it_is(lagging: LaggingCluster) -> None:
+    """However long nothing comes, also where what came last was removed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tail, "_STILL_SECONDS", 0.05)
+        async with behind(lagging, "still") as log:
+            lagging.catch_up()
+            bounds = await log.bounds("still")
+            assert await log.delete("still", bounds.last)
+            async with log.tail("still", after=bounds.last - 2, epoch=bounds.epoch) as following:
+                came = sequences(await take(following, 1))
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(1.0):
+                        await anext(following)
+                consumers = (await ask_broker(lagging.cluster.urls[0], "CONSUMER.NAMES.STILL"))["consumers"]
+                await fill(log, records("still", STORED + 1, STORED + 1), "still")
+                came += sequences(await take(following, 1))
+                after = (await ask_broker(lagging.cluster.urls[0], "CONSUMER.NAMES.STILL"))["consumers"]
+    assert came == [STORED - 1, STORED + 1]
+    assert after == consumers
+    assert len(consumers) == 1
 
 
 @asynchronous
@@ -219,3 +253,37 @@ def test_a_leader_that_dies_while_one_lags(tmp_path: Path) -> None:
         answers = asyncio.run(run(lagging))
     for answer in answers:
         assert answer == [*range(1, STORED + 1)] or isinstance(answer, Unavailable), answer
+
+
+async def wait_without_leader(server: Server, base: str) -> None:
+    """Wait until a server speaks for a stream that nobody leads."""
+    leader: str | None = "unknown"
+    while leader:
+        # Whoever does not lead says nothing as long as it believes that somebody does.
+        with suppress(TimeoutError):
+            answer = await ask_broker(server.url, f"STREAM.INFO.{base.upper()}")
+            leader = answer["cluster"].get("leader")
+
+
+def test_nobody_is_told_of_less_while_there_is_no_leader(tmp_path: Path) -> None:
+    """Whoever asks how far a stream goes, or has it wiped, waits for one or is told that there is none."""
+
+    async def run(lagging: LaggingCluster) -> list[int]:
+        answers: list[int] = []
+        async with asyncio.timeout(ELECTIONS_SECONDS), behind(lagging, "headless") as log:
+            await log.bounds("headless")
+            leader = await leader_of(lagging.cluster, "headless")
+            await asyncio.to_thread(leader.kill)
+            await wait_without_leader(lagging.cluster.others(leader)[0], "headless")
+            asked = asyncio.create_task(log.bounds("headless"))
+            await asyncio.wait([asked], timeout=1.0)
+            lagging.catch_up()
+            with suppress(Unavailable):
+                answers.append((await asked).last)
+            while not answers or answers[-1] != STORED:
+                with suppress(Unavailable):
+                    answers.append((await log.bounds("headless")).last)
+        return answers
+
+    with running_lagging_cluster(tmp_path) as lagging:
+        assert set(asyncio.run(run(lagging))) == {STORED}

@@ -35,7 +35,9 @@ from aviso_core.eventlog.jetstream.streams import (
     OFFERS_BATCHES,
     ensure_stream,
     epoch_changed,
+    existing,
     find_stream,
+    find_whole_stream,
     get_stream,
     refused,
     streams_of_this_log,
@@ -158,11 +160,11 @@ class JetStreamLog:
     async def bounds(self, base: str) -> Bounds:
         """Return what the stream holds."""
         bound = await self._bind(base)
-        info = await find_stream(self._connection, base)
+        info = await find_whole_stream(self._connection, base)
         if info is None or info.created != bound.epoch:
             # It was removed since it was bound, or somebody has made it again, who knows how.
             await self._confirm(base)
-            info = await get_stream(self._connection, base)
+            info = existing(base, await find_whole_stream(self._connection, base))
         return info.bounds()
 
     # --- appending ---------------------------------------------------------------------------------------
@@ -335,7 +337,7 @@ class JetStreamLog:
 
     async def wipe(self, base: str) -> bool:
         """Remove all entries of a stream."""
-        info = await find_stream(self._connection, base)
+        info = await find_whole_stream(self._connection, base)
         if info is None or not info.holds(base):
             return False
         try:

@@ -85,7 +85,7 @@ class Reader:
         start = from_sequence(first)
         most = min(last - first + 1, _EVERYTHING)
         async with self._open(start, pattern=pattern, most=most) as (consumer, info):
-            is_alone = info.config.num_replicas == 1
+            is_alone = info.is_alone
             # A server that lags may still have what was removed.
             begin = first if is_alone else max(first, info.state.first_seq)
             position, is_over = first - 1, False
@@ -139,7 +139,7 @@ class Reader:
             start = Start(deliver_policy="last_per_subject")
             async with self._open(start, pattern=pattern or _ANY_SUBJECT, most=_EVERYTHING) as opened:
                 consumer, info = opened
-                is_alone = info.config.num_replicas == 1
+                is_alone = info.is_alone
                 async with self._asking_the_leader():
                     last = info.state.last_seq if is_alone else await self._find_end()
                 is_over = False
@@ -165,7 +165,7 @@ class Reader:
             async with self._open(start, pattern=None, most=1) as (consumer, info):
                 entries, _ = await consumer.take()
             first = entries[0] if entries else None
-            if info.config.num_replicas == 1 or (first is not None and first.instant >= instant):
+            if info.is_alone or (first is not None and first.instant >= instant):
                 return None if first is None else first.sequence
             # It has not got so far, or what comes was next when it began, whatever its time: the leader is asked.
             return await self._seek_at_leader(instant, first=1 if first is None else first.sequence + 1)

@@ -44,12 +44,27 @@ class _State(msgspec.Struct, frozen=True):
     last_ts: str = ""
 
 
+class _Cluster(msgspec.Struct, frozen=True):
+    leader: str = ""
+
+
 class StreamInfo(msgspec.Struct, frozen=True):
     """What the broker says of a stream."""
 
     created: str
     config: _Config
     state: _State
+    cluster: _Cluster = _Cluster()
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one server keeps the stream, which cannot lag behind another."""
+        return self.config.num_replicas == 1
+
+    @property
+    def has_all(self) -> bool:
+        """Whether everything that was acknowledged is counted: without a leader, any server speaks for a stream."""
+        return self.is_alone or bool(self.cluster.leader)
 
     def bounds(self) -> Bounds:
         """Return what the stream holds."""

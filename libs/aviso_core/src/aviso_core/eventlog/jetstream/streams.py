@@ -7,6 +7,7 @@ an error of whoever needed the stream, never a line in a log with work going on 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,9 @@ TAKES_BATCHES: Final = {"allow_atomic": True}
 # What the broker would read as something else than a name, in a question that has it among its tokens.
 _NO_NAME: Final = re.compile(r"[\s.*>/\\\x00-\x1f\x7f]")
 _LONGEST_NAME: Final = 255
+# So long the servers that keep a stream may be without a leader, and so often it is looked whether they have one.
+_ELECTION_SECONDS: Final = 10.0
+_ELECTION_PAUSE: Final = 0.25
 
 
 def can_be_named(base: str) -> bool:
@@ -68,9 +72,26 @@ async def find_stream(connection: Connection, base: str) -> StreamInfo | None:
 
 async def get_stream(connection: Connection, base: str) -> StreamInfo:
     """Return the stream of a base, which must be there."""
-    info = await find_stream(connection, base)
+    return existing(base, await find_stream(connection, base))
+
+
+def existing(base: str, info: StreamInfo | None) -> StreamInfo:
+    """Return what was found, or raise where nothing was."""
     if info is None:
         raise StreamMissing(f"there is no stream '{stream_name(base)[:_LONGEST_NAME]}'")
+    return info
+
+
+async def find_whole_stream(connection: Connection, base: str) -> StreamInfo | None:
+    """Return the stream of a base with all that was acknowledged, or None where there is none.
+
+    While its servers elect a leader that is not to be had: whoever asks waits, for about as long as they may take.
+    """
+    ends_at = asyncio.get_running_loop().time() + _ELECTION_SECONDS
+    while (info := await find_stream(connection, base)) is not None and not info.has_all:
+        if asyncio.get_running_loop().time() >= ends_at:
+            raise connection.unavailable(f"stream '{stream_name(base)}' has no leader")
+        await asyncio.sleep(_ELECTION_PAUSE)
     return info
 
 

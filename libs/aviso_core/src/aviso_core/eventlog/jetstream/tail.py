@@ -1,4 +1,8 @@
-"""A tail over the broker: one consumer after another, so that it looks like one that is never lost."""
+"""A tail over the broker: one consumer after another, so that it looks like one that is never lost.
+
+Where several servers keep a stream, the consumer is at any of them. One that lags behind the leader and does not catch
+up within seconds is left for another: it would keep back what everybody else is told.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 from aviso_core.broker.connection import ApiRefusal, Connection
 from aviso_core.errors import Unavailable
-from aviso_core.eventlog.base import Batch, StreamRefused
-from aviso_core.eventlog.jetstream.consumer import Consumer, ConsumerLost, from_sequence, start_consumer
+from aviso_core.eventlog.base import Batch, StreamMissing, StreamRefused
+from aviso_core.eventlog.jetstream.consumer import (
+    Consumer,
+    ConsumerLost,
+    Taken,
+    from_sequence,
+    start_consumer,
+)
+from aviso_core.eventlog.jetstream.entries import find_newest_entry
 from aviso_core.eventlog.jetstream.streams import NOT_FOUND, epoch_changed, find_stream
 from aviso_core.schema.stream import stream_name
 
@@ -17,6 +28,9 @@ if TYPE_CHECKING:
 
 _SHORTEST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+# When nothing has come for so long, the leader is asked whether it has more; what it has may take as long again.
+_STILL_SECONDS: Final = 5.0
+_NOTHING: Final = Taken([], 0)
 
 
 class JetStreamTail:
@@ -41,6 +55,9 @@ class JetStreamTail:
         self._tell = on_trouble
         self._pause = _SHORTEST_PAUSE
         self._consumer: Consumer | None = None
+        # Whether the consumer may be at a server that lags, and what the leader had when that was last looked at.
+        self._may_lag = False
+        self._leader_had = 0
 
     def __aiter__(self) -> JetStreamTail:
         return self
@@ -50,7 +67,7 @@ class JetStreamTail:
         while True:
             try:
                 consumer = self._consumer or await self._begin()
-                taken = await consumer.take()
+                taken = await self._take(consumer)
             except ConsumerLost:
                 # The next one begins after what was returned last.
                 self.let_go()
@@ -68,6 +85,30 @@ class JetStreamTail:
                     self._pause = _SHORTEST_PAUSE
                     return Batch(entries=entries, through=self._position)
 
+    async def _take(self, consumer: Consumer) -> Taken:
+        if not self._may_lag:
+            return await consumer.take()
+        try:
+            async with asyncio.timeout(_STILL_SECONDS):
+                return await consumer.take()
+        except TimeoutError:
+            if self._leader_had > self._position:
+                raise ConsumerLost("the server that it is at lags behind the stream's leader") from None
+        self._leader_had = await self._ask_the_leader()
+        return _NOTHING
+
+    async def _ask_the_leader(self) -> int:
+        """Return the last sequence that the leader has, or 0 where that is not to be known now."""
+        try:
+            # What was removed counts there as well, but brings no payload with it.
+            info = await find_stream(self._connection, self._base)
+            if info is None or info.state.last_seq <= self._position:
+                return 0
+            newest = await find_newest_entry(self._connection, self._base)
+        except (ApiRefusal, Unavailable, StreamRefused, StreamMissing):
+            return 0
+        return 0 if newest is None else newest.sequence
+
     async def _begin(self) -> Consumer:
         start = from_sequence(self._position + 1)
         try:
@@ -84,7 +125,8 @@ class JetStreamTail:
         except BaseException:
             consumer.let_go()
             raise
-        self._consumer = consumer
+        self._consumer, self._leader_had = consumer, 0
+        self._may_lag = not info.is_alone
         self._tell(self, False)
         return consumer
 
