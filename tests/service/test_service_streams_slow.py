@@ -20,7 +20,9 @@ SMALL: Final = {"max_waiting_bytes": 100_000, "send_buffer_bytes": 16_384, "stal
 @asynchronous
 async def test_who_does_not_keep_up_is_closed_and_delays_nobody() -> None:
     """With a word that makes it resume, behind all that it was sent, without a gap; whoever reads gets all at once."""
-    async with running_with_log(configured(watch_endpoint=QUIET, streams=SMALL), IN_MEMORY) as stored:
+    # None is cut off while the others are still served, however long that takes.
+    streams = SMALL | {"stalled_seconds": 60}
+    async with running_with_log(configured(watch_endpoint=QUIET, streams=streams), IN_MEMORY) as stored:
         port = stored.service.port
         async with AsyncExitStack() as stack:
             slow = [

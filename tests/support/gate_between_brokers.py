@@ -12,7 +12,8 @@ import re
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from support.gates import HOST, LONGEST, Gate, opened
+from support.gates import Gate, opened
+from support.listening import HOST, LONGEST
 from support.nats import free_ports, running_cluster
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from support.gates import HOST, LONGEST, Gate
+from support.gates import Gate
+from support.listening import HOST, LONGEST
 
 if TYPE_CHECKING:
     from support.gates import Ends, Way

@@ -7,7 +7,8 @@ import re
 import ssl
 from typing import TYPE_CHECKING
 
-from support.gates import HOST, LONGEST, Gate
+from support.gates import Gate
+from support.listening import HOST, LONGEST
 
 if TYPE_CHECKING:
     from pathlib import Path

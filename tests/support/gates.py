@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from anyio.from_thread import start_blocking_portal
 
+from support.listening import listening
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
     from anyio.from_thread import BlockingPortal
+
+    from support.listening import Listener
 
     Ends: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
     Way: TypeAlias = Coroutine[None, None, None]
 
 Moment: TypeAlias = Literal["asked", "answered"]
 
-HOST: Final = "127.0.0.1"
 _PATIENCE_SECONDS: Final = 20.0
-LONGEST: Final = 2**20
 
 
 class Gate(ABC):
@@ -44,7 +46,7 @@ class Gate(ABC):
         self._opened = asyncio.Event()
         self._ended = asyncio.Event()
         self._is_closed = False
-        self._connections: set[asyncio.Task[None]] = set()
+        self._listener: Listener | None = None
         self._portal: BlockingPortal | None = None
 
     # --- from the test -----------------------------------------------------------------------------------
@@ -85,28 +87,17 @@ class Gate(ABC):
         self._portal.call(function)
 
     def _break(self) -> None:
-        for connection in self._connections:
-            connection.cancel()
+        assert self._listener is not None
+        self._listener.break_all()
 
     # --- at work -----------------------------------------------------------------------------------------
 
     async def run(self, started: threading.Event) -> None:
         """Take connections until it is ended."""
-        listener = await asyncio.start_server(self._take, HOST, 0, limit=LONGEST)
-        self.port = listener.sockets[0].getsockname()[1]
-        started.set()
-        await self._ended.wait()
-        listener.close()
-        self._break()
-        if self._connections:
-            await asyncio.wait(self._connections)
-
-    def _take(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        connection = asyncio.create_task(self._handle(from_client, to_client))
-        self._connections.add(connection)
-        connection.add_done_callback(self._connections.discard)
-        # One that is broken before it has begun is not closed by its own work.
-        connection.add_done_callback(lambda done: to_client.transport.abort())
+        async with listening(self._handle) as self._listener:
+            self.port = self._listener.port
+            started.set()
+            await self._ended.wait()
 
     async def _handle(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         with closing(to_client), suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):

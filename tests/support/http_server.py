@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from support.listening import listening
+
 if TYPE_CHECKING:
     import ssl
-
-_LAST_TURNS = 4
 
 
 class Asked(NamedTuple):
@@ -81,30 +81,10 @@ async def running_http_server(
 ) -> AsyncIterator[HttpServer]:
     """Run a server on this machine for the length of the block; what still hangs is ended with it."""
     server = HttpServer(behaviour)
-    tasks: set[asyncio.Task[None]] = set()
-
-    writers: list[asyncio.StreamWriter] = []
-
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # No coroutine: one that is not begun when everything ends would leave its connection open.
-        writers.append(writer)
-        tasks.add(asyncio.create_task(server.serve(reader, writer)))
-
     server.is_encrypted = tls is not None
-    listening = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
-    server.port = listening.sockets[0].getsockname()[1]
-    try:
+    async with listening(server.serve, tls=tls) as listener:
+        server.port = listener.port
         yield server
-    finally:
-        listening.close()
-        # Connections that were being taken just now come to us within a few turns of the loop.
-        for _ in range(_LAST_TURNS):
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for writer in writers:
-                writer.transport.abort()
-            await asyncio.sleep(0)
 
 
 # --- behaviours ------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from support.listening import listening
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -243,7 +245,6 @@ class Link:
     def __init__(self, port: int) -> None:
         self.url = ""
         self.connections = 0
-        self.handlers: set[asyncio.Task[None]] = set()
         self._port = port
         self._pairs: set[_Pair] = set()
         self._is_cut = False
@@ -345,15 +346,9 @@ class Link:
         """Wait until traffic is not paused."""
         await self._flows.wait()
 
-    def _take(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        # No coroutine: one that is not begun when everything ends would leave its connection open.
+    async def _handle(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._another.set()
-        handler = asyncio.create_task(self._handle(from_client, to_client))
-        self.handlers.add(handler)
-        handler.add_done_callback(self.handlers.discard)
-
-    async def _handle(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         with closing(to_client):
             if self._is_cut:
                 to_client.transport.abort()
@@ -446,13 +441,6 @@ class _Pair:
 async def open_link(server: Server) -> AsyncIterator[Link]:
     """Open a way to a server that clients can be sent along instead."""
     link = Link(server.port)
-    listener = await asyncio.start_server(link._take, _HOST, 0, limit=2**20)
-    link.url = f"nats://{_HOST}:{listener.sockets[0].getsockname()[1]}"
-    try:
+    async with listening(link._handle) as listener:
+        link.url = f"nats://{_HOST}:{listener.port}"
         yield link
-    finally:
-        listener.close()
-        link.cut()
-        link._flows.set()
-        if link.handlers:
-            await asyncio.wait(link.handlers)

@@ -15,7 +15,8 @@ import httpx
 import nats
 
 from aviso_core.schema.stream import stream_name
-from support.gates import HOST, Gate
+from support.gates import Gate
+from support.listening import HOST
 from support.nats import running_server
 from support.wire import listening
 
