@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import nats
@@ -22,11 +20,13 @@ from aviso_core.eventlog.jetstream.log import open_jetstream_log
 from aviso_core.eventlog.memory import MemoryLog
 from aviso_core.schema.model import Storage
 from aviso_core.schema.stream import StreamDefaults, stream_of_base
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, print_table
+from program import in_a_folder, run
 from support.nats import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from nats.aio.msg import Msg
     from nats.js import JetStreamContext
@@ -194,13 +194,12 @@ async def measure(port: int) -> list[Bar]:
 
 def main() -> None:
     """Print the bars of the event log."""
-    with (
-        tempfile.TemporaryDirectory(prefix="bench-log-") as folder,
-        running_server(Path(folder)) as server,
-    ):
-        bars = asyncio.run(measure(server.port))
-    print_bars("Bars", bars)
-    finish(bars)
+
+    def work(folder: Path) -> list[Bar]:
+        with running_server(folder) as server:
+            return asyncio.run(measure(server.port))
+
+    run(__doc__, in_a_folder(work))
 
 
 if __name__ == "__main__":

@@ -6,18 +6,18 @@ streams had been opened and had ended. With `--long` as many streams as one proc
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from load.posting import CannotGenerateLoad, generator
+from load.posting import generator
 from load.watching import Watch, watching
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, print_table
+from program import run, temporary_folder
 from serving import free_port
 from streaming import JSON, WATCH, allow_descriptors, everything, gateway, own_filter, settings, wait_open
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
     from load.watching import Arrived
@@ -106,9 +106,8 @@ def idle(folder: Path, streams: int, seconds: float, *, body: bytes) -> Idle:
         )
 
 
-def measure(folder: Path) -> list[Bar]:
+def measure(folder: Path, long: float) -> list[Bar]:
     """Run all of it and return the bars."""
-    long = LONG_SECONDS if "--long" in sys.argv[1:] else HOLD_SECONDS
     many = idle(folder, MANY_STREAMS, HOLD_SECONDS, body=own_filter())
     most = idle(folder, MOST_STREAMS, long, body=everything())
     print_table(
@@ -123,20 +122,20 @@ def measure(folder: Path) -> list[Bar]:
     ]
 
 
+def _needs() -> None:
+    generator("streams")
+    allow_descriptors(MOST_STREAMS)
+
+
 def main() -> None:
     """Print the bars of idle streams, or why this machine cannot measure them."""
-    try:
-        generator("streams")
-        allow_descriptors(MOST_STREAMS)
-    except CannotGenerateLoad as lack:
-        print(lack)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1) from lack
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-idle-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+
+    def work(arguments: Namespace) -> list[Bar]:
+        with temporary_folder() as folder:
+            return measure(Path(folder), LONG_SECONDS if arguments.long else HOLD_SECONDS)
+
+    flags = {"--long": f"keep 15 000 streams for {LONG_SECONDS / 60:.0f} minutes"}
+    run(__doc__, work, needs=_needs, flags=flags)
 
 
 if __name__ == "__main__":

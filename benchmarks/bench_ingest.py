@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from load.posting import CannotGenerateLoad, Report, Work, generator, posting, rendered
-from measure import Bar, finish, print_bars, print_table
+from load.posting import Report, Work, generator, posting, rendered
+from measure import Bar, print_table
+from program import in_a_folder, run
 from serving import ProcessTree, Service, serving, uvicorn
 from support.nats import running_server
 
@@ -342,17 +341,7 @@ def _print_largest(held: Largest) -> None:
 
 def main() -> None:
     """Print the bars of ingest, or why this machine cannot measure them."""
-    try:
-        generator()
-    except CannotGenerateLoad as lack:
-        print(lack)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1) from lack
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-ingest-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+    run(__doc__, in_a_folder(measure), needs=generator)
 
 
 if __name__ == "__main__":

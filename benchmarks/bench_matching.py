@@ -19,8 +19,9 @@ from aviso_core.matching.candidate import CandidateMaker
 from aviso_core.matching.index import Index
 from aviso_core.matching.matcher import Matcher
 from aviso_core.matching.ranges import RangeSet
-from measure import Bar, finish, microseconds_each, print_bars, print_table
+from measure import Bar, microseconds_each, print_table
 from products import PRODUCTS, Products, filter_of
+from program import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -306,15 +307,19 @@ def _each(items: Sequence[T], do: Callable[[T], object]) -> Callable[[], None]:
     return work
 
 
-def main() -> None:
-    """Print the bars, then what the cost depends on."""
+def measure() -> list[Bar]:
+    """Return the bars, and print what the cost depends on."""
     bars = _bars()
-    print_bars("Matching", bars)
     _print_signatures()
     _print_kinds()
     _print_newcomers()
     _print_worst_cases()
-    finish(bars)
+    return bars
+
+
+def main() -> None:
+    """Print what the cost depends on, and the bars."""
+    run(__doc__, lambda _: measure())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from aviso_core.fields.time_of_day import TimeField
 from aviso_core.request import decode_body
 from aviso_core.schema.event_type import EventType
 from aviso_core.schema.model import Schema, Topic
-from measure import Bar, finish, microseconds_each, print_bars, print_table
+from measure import Bar, microseconds_each, print_table
+from program import run
 
 NOTIFICATIONS: Final = 4000
 
@@ -66,8 +67,8 @@ def bodies() -> list[bytes]:
     ]
 
 
-def main() -> None:
-    """Print the bars of the way in and the way out, and what each step of the way in costs."""
+def measure() -> list[Bar]:
+    """Return the bars of the way in and the way out, and print what each step of the way in costs."""
     raw = bodies()
     identifiers = [decode_body(body).identifier for body in raw]
     plain = msgspec.json.Decoder().decode
@@ -111,12 +112,15 @@ def main() -> None:
         ("step", "µs", "× the floor"),
         [(name, cost, cost / floor) for name, cost in steps],
     )
-    bars = [
+    return [
         Bar("raw JSON → canonical identifier + topic", inwards, "≤", 10, "µs"),
         Bar("event → CloudEvent frame", outwards, "≤", 5, "µs"),
     ]
-    print_bars("Bars", bars)
-    finish(bars)
+
+
+def main() -> None:
+    """Measure and print."""
+    run(__doc__, lambda _: measure())
 
 
 if __name__ == "__main__":

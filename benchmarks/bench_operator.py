@@ -13,7 +13,6 @@ import json
 import os
 import ssl
 import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import closing, contextmanager
@@ -23,7 +22,8 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aviso_operator.resources import GROUP, PLURAL, VERSION
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, CannotMeasure, print_table
+from program import run, temporary_folder
 from serving import serving
 from streaming import JSON, NOTIFICATION, WATCH, avisod, get
 from support.apiserver import running_apiserver
@@ -33,6 +33,7 @@ from support.nats import running_server
 from support.rights import operator_rules
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
@@ -282,9 +283,8 @@ def _wait_ready(there: World, operator: Service, before: Counter[str], *, began:
     return Start(seconds, operator.tree.cpu_seconds(), operator.tree.peak_resident_bytes(), asked)
 
 
-def measure(folder: Path) -> list[Bar]:
+def measure(folder: Path, *, is_long: bool) -> list[Bar]:
     """Run all of it and return the bars."""
-    is_long = "--long" in sys.argv[1:]
     with world(folder / "apply") as there:
         lives = apply_to_live(there)
     with world(folder / "many") as there:
@@ -328,17 +328,20 @@ def _row(what: str, values: Sequence[float]) -> Sequence[object]:
     return what, quantiles(values, n=2)[0], _p95(values), max(values)
 
 
+def _needs() -> None:
+    if find_programs() is None:
+        raise CannotMeasure(ABSENT)
+
+
 def main() -> None:
     """Print the bars of the operator, or why this machine cannot measure them."""
-    if find_programs() is None:
-        print(ABSENT)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1)
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-operator-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+
+    def work(arguments: Namespace) -> list[Bar]:
+        with temporary_folder() as folder:
+            return measure(Path(folder), is_long=arguments.long)
+
+    flags = {"--long": "watch the idle operator for two resyncs at their usual pace"}
+    run(__doc__, work, needs=_needs, flags=flags)
 
 
 if __name__ == "__main__":

@@ -7,23 +7,23 @@ own client library needs for the same stream in the same run: an ordered consume
 from __future__ import annotations
 
 import asyncio
-import sys
-import tempfile
 import time
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import nats
 
-from load.posting import CannotGenerateLoad, Work, generator, posting
+from load.posting import Work, generator, posting
 from load.watching import Arrived, Watch, watching
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, print_table
+from program import in_a_folder, run
 from serving import ProcessTree
 from streaming import EVENT_TYPE, JSON, REPLAY, announcement, avisod, everything, gateway, settings
 from support.nats import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from nats.aio.msg import Msg
 
@@ -188,17 +188,7 @@ def measure(folder: Path) -> list[Bar]:
 
 def main() -> None:
     """Print the bars of history, or why this machine cannot measure them."""
-    try:
-        generator("streams")
-    except CannotGenerateLoad as lack:
-        print(lack)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1) from lack
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-replay-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+    run(__doc__, in_a_folder(measure), needs=partial(generator, "streams"))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,9 @@
 
 The first table is one core of Spark, its JVM and its Python worker pinned to it together, against a server on another
 core that answers at once and stores nothing; rates are by the CPU of all that Spark is, so that what else the machine
-does moves them least. What counts are ratios in one run: to a writer that only counts Arrow
-batches, and to the loop over rows that one would write first. The second is everything at once on all cores: Spark, the
-service, and the broker that stores.
-
-    --rows 200000     rows of the first table
-    --end-to-end      the second table alone
-    --strict          a missed bar is a failure
+does moves them least. What counts are ratios in one run: to a writer that only counts Arrow batches, and to the loop
+over rows that one would write first. The second is everything at once on all cores: Spark, the service, and the broker
+that stores.
 """
 
 from __future__ import annotations
@@ -27,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from pyspark.sql import functions as sql
 
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, print_table
+from program import run
 from pyspark_aviso.batches import Body, cut_lines
 from pyspark_aviso.encode import Encoder
 from pyspark_aviso.records import post_counted
@@ -41,6 +38,7 @@ from support.services import running_avisod
 from support.spark_service import EVENT_TYPE, on_broker
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
@@ -55,6 +53,8 @@ END_TO_END_ROUNDS: Final = 4
 IN_FLIGHT: Final = 2
 RECORDS_IN_A_BODY: Final = 1000
 PAYLOAD_BYTES: Final = 150
+# What this program is told where it is the server of another run.
+_SERVE_NOTHING: Final = "--serve-nothing"
 
 
 # --- the server that stores nothing ------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _answer(body: bytes) -> bytes:
 @contextmanager
 def serving_nothing(cpu: int) -> Iterator[tuple[str, int]]:
     """Run that server on a core of its own."""
-    command = [sys.executable, __file__, "--serve-nothing", str(cpu)]
+    command = [sys.executable, __file__, _SERVE_NOTHING, str(cpu)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 (this file)
     try:
         assert process.stdout is not None
@@ -256,14 +256,20 @@ def post_all(url: str, bodies: Sequence[Body], *, at_once: int) -> None:
 
 def main() -> None:
     """Measure, print, and judge."""
-    arguments = sys.argv[1:]
-    if "--serve-nothing" in arguments:
-        serve_nothing(int(arguments[-1]))
+    if sys.argv[1:2] == [_SERVE_NOTHING]:
+        serve_nothing(int(sys.argv[2]))
         return
-    rows = int(arguments[arguments.index("--rows") + 1]) if "--rows" in arguments else ROWS
-    bars = [*([] if "--end-to-end" in arguments else one_core(rows)), *end_to_end(END_TO_END_ROWS)]
-    print_bars("Spark", bars)
-    finish(bars)
+
+    def work(arguments: Namespace) -> list[Bar]:
+        first = [] if arguments.end_to_end else one_core(arguments.rows)
+        return [*first, *end_to_end(END_TO_END_ROWS)]
+
+    run(
+        __doc__,
+        work,
+        numbers={"--rows": (ROWS, "rows of the first table")},
+        flags={"--end-to-end": "measure the second table alone"},
+    )
 
 
 if __name__ == "__main__":

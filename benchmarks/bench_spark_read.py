@@ -12,20 +12,18 @@ floor is a stream of Spark that waits for a datagram and asks nobody: what Spark
 from __future__ import annotations
 
 import statistics
-import sys
-import tempfile
 import time
 from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import urllib3
 
 import bench_replay
-from load.posting import CannotGenerateLoad, generator
-from measure import Bar, finish, print_bars, print_table
+from load.posting import generator
+from measure import Bar, print_table
+from program import in_a_folder, run
 from serving import free_port
 from spark_floors import listening, send_word
 from spark_sessions import session, spark_tree
@@ -34,6 +32,7 @@ from support.nats import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -288,17 +287,7 @@ def _print(
 
 def main() -> None:
     """Print the bars of reading, or why this machine cannot measure them."""
-    try:
-        generator("streams")
-    except CannotGenerateLoad as lack:
-        print(lack)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1) from lack
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-spark-read-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+    run(__doc__, in_a_folder(measure), needs=partial(generator, "streams"))
 
 
 if __name__ == "__main__":

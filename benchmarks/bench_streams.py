@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from load.posting import CannotGenerateLoad, generator
+from load.posting import generator
 from load.watching import Announcing, Arrived, Watch, watching
-from measure import Bar, finish, print_bars, print_table
+from measure import Bar, print_table
+from program import in_a_folder, run
 from serving import free_port
 from streaming import (
     DESTINATIONS,
@@ -41,6 +39,7 @@ from support.nats import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from load.watching import Watching
     from serving import Service
@@ -298,20 +297,14 @@ def measure(folder: Path) -> list[Bar]:
     ]
 
 
+def _needs() -> None:
+    generator("streams")
+    allow_descriptors(MANY_STREAMS)
+
+
 def main() -> None:
     """Print the bars of streams, or why this machine cannot measure them."""
-    try:
-        generator("streams")
-        allow_descriptors(MANY_STREAMS)
-    except CannotGenerateLoad as lack:
-        print(lack)
-        if "--strict" in sys.argv[1:]:
-            raise SystemExit(1) from lack
-        return
-    with tempfile.TemporaryDirectory(prefix="bench-streams-") as name:
-        bars = measure(Path(name))
-    print_bars("Bars", bars)
-    finish(bars)
+    run(__doc__, in_a_folder(measure), needs=_needs)
 
 
 if __name__ == "__main__":

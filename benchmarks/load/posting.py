@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from measure import CannotMeasure
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -34,7 +36,7 @@ _MARK: Final = re.compile(rb"\{n(?::([1-9]))?\}")
 _DIGITS: Final = 12
 
 
-class CannotGenerateLoad(Exception):
+class CannotGenerateLoad(CannotMeasure):
     """This machine lacks something; the text says what, and how to get it."""
 
 

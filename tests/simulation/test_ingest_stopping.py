@@ -136,7 +136,8 @@ async def test_who_is_told_twice_ends_at_once(number: signal.Signals, tmp_path: 
         check(told, await stored(broker.url))
     assert "Traceback" not in program.output.read_text()
     assert code == -number
-    assert seconds < 0.5
+    # To stop in good order takes longer, and another code.
+    assert seconds < 2.0
 
 
 @asynchronous
