@@ -80,12 +80,43 @@ def test_what_was_expected_is_seen_late_missing_or_not_due(
     assert "date 20200102 · step 12 · region south" in page
 
 
+def test_fields_may_be_called_like_columns_of_the_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """A day that nobody announced is missing, whatever the field is called that says which day it is."""
+    fields: dict[str, Any] = {"day": "20300101", "time": "0000", "status": "a", "label": "x"}
+    archive, output = keep(spark, tmp_path / "archive", [event(1, hours=1, **fields)]), tmp_path / "report"
+    expected = tmp_path / "expected.csv"
+    expected.write_text("day,time,status,label\n20300101,0000,a,x\n20300102,0000,a,x\n20300101,1200,a,x\n")
+    asked = ("analytics", archive, "--event-types", "runs", "--output", str(output), "--expected")
+    assert main([*asked, str(expected)]) == 1
+    cells = {
+        (row["field_day"], row["time"], row["field_status"], row["label"]): (row["status"], str(row["day"]))
+        for row in table(spark, output, "coverage")
+    }
+    assert cells == {
+        ("20300101", "0000", "a", "x"): ("seen", "2030-01-01"),
+        ("20300102", "0000", "a", "x"): ("missing", "2030-01-02"),
+        ("20300101", "1200", "a", "x"): ("missing", "2030-01-01"),
+    }
+    assert "day 20300102 · time 0000 · status a · label x" in (output / "report.html").read_text()
+
+
+def test_a_table_of_expectations_without_rows_is_told(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing would be missing then."""
+    archive = keep(spark, tmp_path / "archive", runs()[:2])
+    (tmp_path / "none.csv").write_text("date,step,region\n")
+    asked = ("analytics", archive, "--event-types", "runs", "--output", str(tmp_path / "report"))
+    assert main([*asked, "--expected", str(tmp_path / "none.csv")]) == 2
+    assert "none.csv: the table has no rows, so nothing is expected" in capsys.readouterr().err
+
+
 def test_latencies_are_told_by_type_and_hour_and_hours_can_be_merged(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The quantiles of the day are those of its events, though they were made of the sketches of its hours."""
     many = [event(n + 1, hours=n / 100, late_by=float(n % 100), region="north") for n in range(400)]
-    unknown = event(401, hours=4, region="north") | {"payload": None}
+    unknown = event(401, hours=4, region="north") | {"payload": '{"produced":"yesterday"}'}
     early = event(402, hours=4, late_by=-5.0, region="north")
     archive = keep(spark, tmp_path / "archive", [*many, unknown, early])
     output = tmp_path / "report"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pyspark.sql import functions as sql
 from aviso_spark.command import main
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.jobs.batch_notify import read_receipts
+from aviso_spark.sources import read_source, source_of
 from aviso_spark.watermark import Watermark, reached
 from pyspark_aviso.options import OptionError
 from pyspark_aviso.receipts import dead_letters, notify, replay_dead_letters
@@ -139,38 +141,49 @@ def test_bad_rows_are_told_with_their_field_and_good_ones_go(
     """What the schema forbids is not even posted; the rest is what the service accepts."""
     square = "[1,2,3,4]"
     faults = {
-        "good": ("atlantic", 1, square),
-        "basin": ("nowhere", 1, square),
-        "category": ("pacific", 9, square),
-        "polygon": ("pacific", 1, "POINT(1 2)"),
-        "missing basin": (None, 1, square),
+        "good": ("atlantic", 1, square, "2030-01-01T06:00:00+01:00"),
+        "basin": ("nowhere", 1, square, None),
+        "category": ("pacific", 9, square, None),
+        "polygon": ("pacific", 1, "POINT(1 2)", None),
+        "box": ("pacific", 1, "[NaN, 0, 1, 1]", None),
+        "time": ("pacific", 1, square, "yesterday"),
+        "missing basin": (None, 1, square, None),
     }
     rows = [
-        {"headline": f"bad: {name}", "basin": b, "level": n, "box": box}
-        for name, (b, n, box) in faults.items()
+        {"headline": f"bad: {name}", "basin": b, "level": n, "box": box, "at": at}
+        for name, (b, n, box, at) in faults.items()
     ]
-    spark.createDataFrame(rows, "headline string, basin string, level int, box string").write.parquet(
-        str(tmp_path / "in")
-    )
+    spark.createDataFrame(
+        rows, "headline string, basin string, level int, box string, at string"
+    ).write.parquet(str(tmp_path / "in"))
     asked = ("batch-notify", str(tmp_path / "in"), "--format", "parquet", *MAPPED, "--map", "polygon=box")
-    assert job(service, *asked, "--receipts", str(tmp_path / "r")) == 1
+    assert job(service, *asked, "--time", "at", "--receipts", str(tmp_path / "r")) == 1
+    kept = receipts(spark, tmp_path / "r")
     found = {
         json.loads(row["payload"])["headline"].removeprefix("bad: "): (
             row["status"],
             row["field"],
             row["attempts"],
         )
-        for row in receipts(spark, tmp_path / "r").collect()
+        for row in kept.collect()
     }
     assert found == {
         "good": ("accepted", None, 1),
         "basin": ("rejected", "basin", 0),
         "category": ("rejected", "category", 0),
         "polygon": ("rejected", "polygon", 0),
+        "box": ("rejected", "polygon", 0),
+        "time": ("rejected", "time", 0),
         "missing basin": ("rejected", "basin", 0),
     }
     told = capsys.readouterr().out
     assert "field 'category': '9' is not between 0 and 5" in told
+    assert "field 'time': 'yesterday' is no instant" in told
+    # What was refused is in the receipts as it was given, so none of it is posted as if it had never been there.
+    given = {row["geometry"] or row["time"] for row in kept.where("field in ('polygon', 'time')").collect()}
+    assert {"POINT(1 2)", "[NaN, 0, 1, 1]"} < given
+    again = str(tmp_path / "again")
+    assert replay_dead_letters(kept, url=service.url, eventType=STORMS).write_to(again).accepted == 0
     assert [data["payload"]["headline"] for data in stored(service, "bad:")] == ["bad: good"]
 
 
@@ -227,6 +240,46 @@ def test_a_value_without_end_does_not_become_the_watermark(value: str, spark: Sp
         column="seen", value="1.0"
     )
     assert reached(rows.where("seen is null"), "seen") == (None, 1)
+
+
+def test_texts_become_a_watermark_only_where_their_order_is_that_of_what_they_say(
+    spark: SparkSession,
+) -> None:
+    """Of text '9' stands behind '10': what is new would never be sent."""
+    for values in (("8", "9"), ("10", "11"), ("2030-1-9", "2030-1-10")):
+        rows = spark.createDataFrame([(value,) for value in values], "seen string")
+        with pytest.raises(NotUnderstood, match=r"--watermark-column seen: it is text.*--columns"):
+            reached(rows, "seen")
+    days = spark.createDataFrame([("2030-01-09",), (None,), ("2030-01-10",)], "seen string")
+    assert reached(days, "seen") == (Watermark(column="seen", value="2030-01-10"), 1)
+
+
+def test_csv_is_read_as_other_programs_write_it(
+    spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With quotes within quotes and lines within texts; a row of another length than the head's is an error."""
+    texts = ['He said "stay", then left', '{"a": "x, y"}', "two\nlines", "back\\slash", ""]
+    file = tmp_path / "q.csv"
+    with file.open("w", newline="") as out:
+        csv.writer(out).writerows([("nr", "text"), *enumerate(texts)])
+    source = source_of(str(file), format_=None, options={})
+    rows = read_source(spark.read, source).collect()
+    assert [(row["nr"], row["text"] or "") for row in rows] == [
+        (str(n), text) for n, text in enumerate(texts)
+    ]
+    file.write_text("nr,text\n1,a,b\n")
+    asked = ("batch-notify", str(file), "--event-type", BUOYS, "--map", "name=text", "--dry-run")
+    assert job(service, *asked) == 3
+    assert "batch-notify: Malformed CSV record: 1,a,b\n" in capsys.readouterr().err
+
+
+def test_columns_that_would_be_lost_are_refused(spark: SparkSession, service: Program) -> None:
+    """Names that differ in case only would not be posted, and those of a receipt would be replaced by it."""
+    rows = spark.sql("SELECT map('name', 'a') AS identifier")
+    with pytest.raises(ValueError, match="'Payload' would not be posted: call it 'payload'"):
+        notify(rows.selectExpr("*", "'1' AS Payload"), url=service.url, eventType=BUOYS)
+    with pytest.raises(ValueError, match="'status' would be replaced by what the receipt says"):
+        notify(rows.selectExpr("*", "'mine' AS status"), url=service.url, eventType=BUOYS)
 
 
 def test_receipts_of_runs_with_other_columns_are_read_with_all_of_them(

@@ -149,6 +149,27 @@ def test_both_encoders_spell_an_identifier_of_a_struct_and_times_alike(spark: Sp
     assert b'"time":"2030-01-02T03:04:05.000006Z"' in (by_sql[0] or b"")
 
 
+def test_times_do_not_go_by_the_clock_of_the_session(spark: SparkSession) -> None:
+    """An hour in spring is missing on it; and what Python would not take is refused by both."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        df = spark.range(4).selectExpr(
+            "map('name', 'a') as identifier",
+            "if(id < 3, timestamp'2030-03-31 00:30:00Z' + id * interval 1 hour, null) as time",
+        )
+        by_sql, by_python = both(df, event_type="t")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
+    assert by_sql == by_python
+    for hour in range(3):
+        assert b'"time":"2030-03-31T%02d:30:00.000000Z"' % hour in (by_sql[hour] or b"")
+    with pytest.raises(ValueError, match="'geometry' is WKB"):
+        encode(df.selectExpr("identifier", "X'00' as geometry"), event_type="t")
+    with pytest.raises(ValueError, match="'id' is of type bigint"):
+        encode(df.selectExpr("identifier", "1L as id"), event_type="t")
+
+
 NO_JSON: Final = (
     *("{", "nul", "tru", "01", "+1", "1.", ".5", "0x1", "NaN", "1 2", "#\n1", "/**/1"),
     *("'a'", "{'a':1}", "{a:1}", '{"a":1,}', '{"a" 1}', "[1,]", "[1 2]"),

@@ -7,12 +7,15 @@ has as well, so nothing is refused here that it would have taken. It knows more 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 
 _GEOMETRIES: Final = ("PolygonHandler",)
 _NUMBERS: Final = ("IntHandler", "FloatHandler")
+# Named groups, conditions and flags as Python spells them: in Java, which Spark is, they are mistakes.
+_PYTHONS_OWN: Final = re.compile(r"\(\?(?:P|\(|[aLu])")
 
 
 class FieldRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,12 +80,17 @@ def _field(name: str, handler: Any, shape: Any, *, is_required: bool) -> FieldRu
         name=name,
         is_required=is_required,
         values=tuple(str(value).lower() for value in handler.get("values", ())),
-        pattern=text.get("pattern"),
+        pattern=_pattern_for_java(text.get("pattern")),
         shortest=text.get("minLength"),
         longest=text.get("maxLength"),
         lowest=lowest,
         highest=highest,
     )
+
+
+def _pattern_for_java(pattern: str | None) -> str | None:
+    """Return a pattern that Spark can look for; one in words that only Python has is left to the service."""
+    return None if pattern is None or _PYTHONS_OWN.search(pattern) else pattern
 
 
 def _payload_keys(shape: Any) -> tuple[str, ...]:

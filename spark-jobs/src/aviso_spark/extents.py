@@ -78,4 +78,6 @@ def _joined(shape: BaseGeometry) -> BaseGeometry:
         return shape
     ahead = [part for part in parts if part.bounds[0] >= begin]
     behind = [shapely.transform(part, _turn_ahead) for part in parts if part.bounds[0] < begin]
-    return shapely.union_all([*ahead, *behind])
+    # A union would ask for valid parts, which a log does not; for bounds and a middle they only have to be together.
+    joined: BaseGeometry = shapely.geometrycollections([*ahead, *behind])
+    return joined

@@ -6,6 +6,7 @@ have its credentials; they are found in its virtual machine. A session on a serv
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -44,6 +45,19 @@ class ReadsFiles(Protocol):
 def open_folder(session: SparkSession, place: str) -> ReadsFiles:
     """Return a folder as Spark finds it; through a session on a server, as far as this machine reaches it."""
     return Folder(session, place) if has_files(session) else ReachedFolder(place)
+
+
+def is_below(place: str, folder: str) -> bool:
+    """Tell whether a place is a folder or below it, as far as their names tell."""
+    one, other = _whole_name(place), _whole_name(folder)
+    return one == other or one.startswith(f"{other.rstrip('/')}/")
+
+
+def _whole_name(place: str) -> str:
+    scheme, separator, rest = place.partition(":")
+    if not separator or "/" in scheme:
+        return os.path.abspath(place)
+    return os.path.normpath(f"/{rest.lstrip('/')}") if scheme == "file" else place.rstrip("/")
 
 
 def has_files(session: SparkSession) -> bool:

@@ -6,14 +6,18 @@ east crosses the antimeridian, and becomes the two parts on both sides of it.
 
 from __future__ import annotations
 
-import json
+import math
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
 
 _AREAS: Final = ("Polygon", "MultiPolygon")
 _BOX_SIZES: Final = (4, 6)
+_NOT_UNDERSTOOD: Final = "is neither GeoJSON, WKT, WKB nor a box [west, south, east, north]"
+_decode_box: Final = msgspec.json.Decoder(list[float]).decode
 
 
 def footprint(value: str | bytes) -> str:
@@ -21,6 +25,8 @@ def footprint(value: str | bytes) -> str:
     import shapely
 
     shape = _shape(value)
+    if shape is None:
+        raise ValueError(_NOT_UNDERSTOOD)
     if shape.geom_type not in _AREAS:
         raise ValueError(f"is a {shape.geom_type}, not a polygon")
     if shape.is_empty:
@@ -31,7 +37,7 @@ def footprint(value: str | bytes) -> str:
     return str(shapely.to_geojson(shape))
 
 
-def _shape(value: str | bytes) -> BaseGeometry:
+def _shape(value: str | bytes) -> BaseGeometry | None:
     import shapely
 
     try:
@@ -41,15 +47,15 @@ def _shape(value: str | bytes) -> BaseGeometry:
         if text.startswith("{"):
             return shapely.from_geojson(text)
         return _box(text) if text.startswith("[") else shapely.from_wkt(text)
-    except (shapely.errors.ShapelyError, json.JSONDecodeError, TypeError) as error:
-        raise ValueError("is neither GeoJSON, WKT, WKB nor a box [west, south, east, north]") from error
+    except (shapely.errors.ShapelyError, msgspec.DecodeError, TypeError, RecursionError) as error:
+        raise ValueError(_NOT_UNDERSTOOD) from error
 
 
 def _box(text: str) -> BaseGeometry:
     import shapely
 
-    numbers = json.loads(text)
-    if len(numbers) not in _BOX_SIZES:
+    numbers = _decode_box(text)
+    if len(numbers) not in _BOX_SIZES or not all(map(math.isfinite, numbers)):
         raise ValueError("is a box of neither four nor six numbers")
     half = len(numbers) // 2
     (west, south), (east, north) = numbers[:2], numbers[half : half + 2]

@@ -8,7 +8,7 @@ Spark starts to work; what is wrong with one row is told in that row's column `r
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as sql
@@ -20,7 +20,7 @@ from aviso_spark.common.telling import shown
 from aviso_spark.expressions import Expressions
 from aviso_spark.footprint_columns import as_footprint
 from pyspark_aviso.receipt_rows import REFUSED_COLUMN
-from pyspark_aviso.sql_json import as_json, as_shown, unsayable
+from pyspark_aviso.sql_json import as_instant_text, as_json, as_shown, unsayable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -77,11 +77,17 @@ def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFr
         _identifier(texts).alias("identifier"),
         sql.when(place.isNull(), payload).otherwise(as_shown(payload)).alias("payload"),
         place.alias("unsayable"),
-        *[sql.col(name).cast(kind).alias(name) for name, kind in _OTHERS.items() if name in types],
+        *[sql.col("id").cast("string").alias("id") for _ in ("id",) if "id" in types],
+        *_time(types),
         *_footprints(schema, plan, types),
     )
-    others = [name for name in prepared.columns if name not in ("footprint", "identifier", "unsayable")]
-    geometry = [sql.col("footprint.geometry").alias("geometry")] if "footprint" in prepared.columns else []
+    beside = ("footprint", "as_given", "identifier", "unsayable", "is_no_instant")
+    others = [name for name in prepared.columns if name not in beside]
+    # What is refused is kept as it was given: a receipt without it would look like a row that never had one.
+    shape = sql.when(sql.col("footprint.error").isNull(), sql.col("footprint.geometry")).otherwise(
+        sql.col("as_given")
+    )
+    geometry = [shape.alias("geometry")] if "footprint" in prepared.columns else []
     refused = first_fault(_faults(schema, plan, prepared.columns)).alias(REFUSED_COLUMN)
     return prepared.select("event_type", "identifier", *others[1:], *geometry, refused)
 
@@ -99,12 +105,19 @@ def _evaluated(frame: DataFrame, plan: Expressions) -> DataFrame:
     return frame.select(*[sql.expr(text).alias(alias) for _, alias, text in given])
 
 
-_OTHERS: Final[Mapping[str, str]] = {"id": "string", "time": "timestamp"}
-
-
 def _members(plan: Expressions) -> dict[str, str]:
     members = {"payload": plan.payload, "id": plan.id, "time": plan.time}
     return {name: text for name, text in members.items() if text is not None}
+
+
+def _time(types: Mapping[str, DataType]) -> list[Column]:
+    """Return the producer's time as it is posted, and whether it is none: a text that is no instant stays as it is."""
+    if "time" not in types:
+        return []
+    given = sql.col("time")
+    instant = given.try_cast("timestamp")
+    as_text = sql.coalesce(as_instant_text(instant), given.cast("string"))
+    return [as_text.alias("time"), (given.isNotNull() & instant.isNull()).alias("is_no_instant")]
 
 
 def _as_text(name: str, types: Mapping[str, DataType]) -> Column:
@@ -150,7 +163,8 @@ def _footprints(schema: EventSchema, plan: Expressions, types: Mapping[str, Data
             column = as_json(column)
         case other:
             raise NotUnderstood(f"{name} is GeoJSON, WKT, WKB or a box, not {other.simpleString()}")
-    return [as_footprint(column).alias("footprint")]
+    as_given = sql.hex(column) if isinstance(types[f"field_{name}"], BinaryType) else column
+    return [as_footprint(column).alias("footprint"), as_given.alias("as_given")]
 
 
 def _faults(schema: EventSchema, plan: Expressions, columns: Sequence[str]) -> Iterator[Column]:
@@ -162,6 +176,11 @@ def _faults(schema: EventSchema, plan: Expressions, columns: Sequence[str]) -> I
         yield fault(sql.col("footprint.error").isNotNull(), name, sql.col("footprint.error"))
         if next(field for field in schema.fields if field.name == name).is_required:
             yield fault(sql.col("footprint.geometry").isNull(), name, sql.lit("is missing"))
+    if "is_no_instant" in columns:
+        told = sql.concat(
+            sql.lit("'"), sql.col("time"), sql.lit("' is no instant, as 2030-01-31T06:00:00Z is")
+        )
+        yield fault(sql.col("is_no_instant"), "time", told)
     told = sql.lit(" is NaN or infinite, which JSON cannot say: make it null or a text (nanvl, nullif)")
     yield fault(sql.col("unsayable").isNotNull(), "payload", sql.concat(sql.col("unsayable"), told))
     yield from payload_faults(schema, sql.col("payload"))

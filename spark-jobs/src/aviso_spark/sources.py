@@ -35,6 +35,16 @@ _BY_SUFFIX: Final[Mapping[str, str]] = {
 }
 _BY_THE_LINE: Final = (".jsonl", ".ndjson")
 
+# As people and other programs write it: a quote within quotes is doubled, a quoted text may have several lines, and a
+# line with more or fewer values than the head is a mistake, not a shorter row.
+_CSV: Final[Mapping[str, str]] = {
+    "header": "true",
+    "quote": '"',
+    "escape": '"',
+    "multiLine": "true",
+    "mode": "FAILFAST",
+}
+
 _MEMBERS: Final = ("id", "collection", "geometry", "bbox", "properties", "assets", "links")
 _ITEM: Final = ", ".join(f"{name} string" for name in _MEMBERS)
 
@@ -71,7 +81,7 @@ def read_source(
         case "stac":
             return stac_items(_read_stac(reader, source), fields=fields)
         case "csv":
-            return reader.options(**{"header": "true", **source.options}).csv(source.name)
+            return reader.options(**{**_CSV, **source.options}).csv(source.name)
         case other:
             # What has no name is told by its options alone, as the topics of Kafka are.
             return reader.format(other).options(**source.options).load(source.name or None)

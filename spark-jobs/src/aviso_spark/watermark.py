@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from pyspark.sql import functions as sql
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import DoubleType, FloatType, StringType
 
 from aviso_spark.common.kept_files import replace_file
 from aviso_spark.common.problems import NotUnderstood
@@ -59,11 +59,12 @@ def write_watermark(file: str, mark: Watermark) -> None:
 
 def reached(frame: DataFrame, column: str) -> Reached:
     """Return how far the rows go now."""
-    value = sql.col(column)
+    value, kind = sql.col(column), _kind(frame, column)
     row = frame.agg(
         sql.max(value).cast("string").alias("highest"),
         sql.count_if(value.isNull()).alias("without_value"),
-        sql.count_if(_is_without_end(value, _kind(frame, column))).alias("without_end"),
+        sql.count_if(_is_without_end(value, kind)).alias("without_end"),
+        *[one.alias(name) for name, one in _of_text(value, kind).items()],
     ).first()
     assert row is not None, "an aggregate has one row"
     if row["without_end"]:
@@ -71,8 +72,22 @@ def reached(frame: DataFrame, column: str) -> Reached:
             f"--watermark-column {column}: NaN or infinite in {row['without_end']:,} rows, behind which nothing would "
             f"ever be new: leave them out with --where \"abs({column}) < double('Infinity')\", or mend them"
         )
+    if row["numbers"] or row["shortest"] != row["longest"]:
+        raise NotUnderstood(
+            f"--watermark-column {column}: it is text, of which '9' stands behind '10', so what is new would be passed "
+            f"over: say of which type it is with --columns, as in '{column} timestamp, …', or cast it in the table. "
+            "Texts that are all equally long and no numbers, as instants of one form are, may stay"
+        )
     mark = None if row["highest"] is None else Watermark(column=column, value=row["highest"])
     return Reached(mark, row["without_value"])
+
+
+def _of_text(value: Column, kind: DataType) -> dict[str, Column]:
+    """Return what tells whether texts stand in the order of what they say."""
+    is_text = isinstance(kind, StringType)
+    length = sql.length(value) if is_text else sql.lit(0)
+    is_number = value.try_cast("double").isNotNull() if is_text else sql.lit(False)
+    return {"numbers": sql.count_if(is_number), "shortest": sql.min(length), "longest": sql.max(length)}
 
 
 def _is_without_end(value: Column, kind: DataType) -> Column:

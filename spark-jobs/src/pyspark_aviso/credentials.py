@@ -46,7 +46,13 @@ class Credentials:
             return _checked(environ.get(TOKEN_VARIABLE, ""), f"the variable {TOKEN_VARIABLE}")
         path = Path(file)
         # A mounted secret is replaced by another file, so its number changes even where its time does not.
-        status = path.stat()
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise OptionError(
+                f"the token file '{file}' cannot be read ({error.strerror}): it is named by option 'tokenFile' or by "
+                f"{FILE_VARIABLE}, and must be there wherever requests are made, on executors as well"
+            ) from error
         now = (status.st_ino, status.st_mtime_ns, status.st_size)
         if now != self._seen:
             self._token = _checked(path.read_bytes().decode("latin-1"), f"the token file '{file}'")

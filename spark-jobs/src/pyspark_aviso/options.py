@@ -142,7 +142,7 @@ def read_options(given: Mapping[str, str], kind: Kind) -> Options:
     try:
         options: Options = msgspec.convert(known, shape, strict=False)
     except msgspec.ValidationError as error:
-        raise OptionError(_told(error)) from error
+        raise OptionError(_told(error, shape)) from error
     _check_url(options.url)
     _check_seconds(options)
     return options
@@ -155,7 +155,7 @@ def read_forms(given: Mapping[str, str]) -> Forms:
     try:
         return msgspec.convert(known, Forms, strict=False)
     except msgspec.ValidationError as error:
-        raise OptionError(_told(error)) from error
+        raise OptionError(_told(error, Forms)) from error
 
 
 def _names(shape: type[Options | Forms]) -> list[str]:
@@ -179,13 +179,30 @@ def _unknown(key: str, names: tuple[str, ...], kind: Kind) -> str:
     return f"option '{key}' is unknown to {what}: {remedy}"
 
 
-def _told(error: msgspec.ValidationError) -> str:
-    """Return the validator's words with the option's name before them."""
+def _told(error: msgspec.ValidationError, shape: type[Options | Forms]) -> str:
+    """Return the validator's words with the option's name before them, and what may stand there behind."""
     text = str(error)
     reason, _, where = text.partition(" - at `$.")
     if where:
-        return f"option '{where.rstrip('`')}': {reason}"
+        name = where.rstrip("`")
+        kind = next(one.type for one in msgspec.structs.fields(shape) if one.encode_name == name)
+        return f"option '{name}': {reason}{_remedy(msgspec.inspect.type_info(kind))}"
     return text.replace("Object missing required field", "there is no option") + ", which is needed"
+
+
+def _remedy(kind: msgspec.inspect.Type) -> str:
+    match kind:
+        case msgspec.inspect.LiteralType(values=values):
+            return f"; there are: {', '.join(map(str, values))}"
+        case msgspec.inspect.IntType():
+            return "; give a whole number"
+        case msgspec.inspect.FloatType():
+            return "; give a number"
+        case msgspec.inspect.BoolType():
+            return "; give true or false"
+        case msgspec.inspect.UnionType(types=types):
+            return _remedy(types[0])
+    return ""
 
 
 def _check_seconds(options: Options) -> None:

@@ -44,7 +44,7 @@ def written_payloads(column: pa.Array, faults: Faults) -> list[bytes | None]:
         return [None] * len(column)
     if is_variant(kind):
         return json_texts(_variant_texts(column, faults), "payload", faults)
-    if types.is_struct(kind) or types.is_list(kind) or types.is_map(kind):
+    if types.is_struct(kind) or _is_list(kind) or types.is_map(kind):
         return _of_nested(column, faults)
     raise ValueError(
         f"column 'payload' must be JSON text, a struct, a map, a list or a VARIANT, not {kind}: "
@@ -104,7 +104,7 @@ def _converter(kind: pa.DataType, path: str) -> Callable[[Any], Any] | None:
         return lambda value: None if value is None else _checked_variant(value, path)
     if types.is_struct(kind):
         return _of_struct({field.name: _converter(field.type, f"{path}.{field.name}") for field in kind})
-    if types.is_list(kind):
+    if _is_list(kind):
         return _of_list(_converter(kind.value_type, f"{path}[]"))
     if types.is_map(kind) and (is_text(kind.key_type) or types.is_integer(kind.key_type)):
         return _of_map(_converter(kind.item_type, f"{path}[]"))
@@ -115,10 +115,18 @@ def _converter(kind: pa.DataType, path: str) -> Callable[[Any], Any] | None:
         types.is_date,
         types.is_null,
         types.is_binary,
+        types.is_large_binary,
     )
     if is_text(kind) or any(is_such(kind) for is_such in one_spelling):
         return None
     raise ValueError(f"'{path}' is of type {kind}, of which there is no JSON: make a text of it")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    """Tell whether it is a list, however large Spark was told to make it."""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind))
 
 
 def _of_struct(fields: Mapping[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:

@@ -135,7 +135,7 @@ def read_names(text: str) -> list[str]:
 
 
 def check_span(options: ReadOptions) -> None:
-    """Refuse ends that contradict each other, before anybody is asked."""
+    """Refuse ends that are said twice, or that count in no one log; one that lies before its start leaves no rows."""
     for end in ("from", "to"):
         sequence, time = getattr(options, f"{end}_sequence"), getattr(options, f"{end}_time")
         if sequence is not None and time is not None:

@@ -13,10 +13,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark_aviso.options import OptionError, read_options
-from pyspark_aviso.receipt_rows import BEGUN_COLUMN, RECEIPT_COLUMNS, encoder_of, is_carried, posting
+from pyspark_aviso.receipt_rows import (
+    BEGUN_COLUMN,
+    RECEIPT_COLUMNS,
+    REFUSED_COLUMN,
+    encoder_of,
+    is_carried,
+    posting,
+)
 from pyspark_aviso.schema import WRITE_COLUMNS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
 
@@ -81,12 +90,27 @@ def notify(df: DataFrame, **options: str | float) -> Receipts:
     chosen = read_options({name: _text(value) for name, value in options.items()}, "write")
     if chosen.report is not None or chosen.on_reject != "fail":
         raise OptionError("options 'report' and 'onReject' belong to the sink: here every row has a receipt")
+    _check_names(df.columns)
     sent = [name for name in df.columns if name in WRITE_COLUMNS]
     # Refused before anything runs, rather than in a task.
     encoder_of(sent, chosen, scope="")
     # Of a stream this is when its batch was made, also where that is done again.
     begun = df.withColumn(BEGUN_COLUMN, sql.current_timestamp())
     return Receipts(begun.mapInArrow(posting(chosen, sent), receipts_schema(df.schema)))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse what would silently not be posted, or be replaced by what a receipt says."""
+    known = {name.lower(): name for name in (*WRITE_COLUMNS, REFUSED_COLUMN)}
+    for name in names:
+        meant = known.get(name.lower(), name)
+        if name != meant:
+            raise ValueError(f"column {name!r} would not be posted: call it {meant!r}, or something else")
+        if name.lower() in RECEIPT_COLUMNS and name not in WRITE_COLUMNS:
+            raise ValueError(
+                f"column {name!r} would be replaced by what the receipt says: give it another name, or drop it; "
+                "receipts are posted again with replay_dead_letters(), or with dead_letters() first"
+            )
 
 
 def dead_letters(receipts: DataFrame) -> DataFrame:

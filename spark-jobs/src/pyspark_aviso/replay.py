@@ -16,7 +16,7 @@ from pyspark_aviso.offsets import LogReplaced, Mark
 from pyspark_aviso.positions import read_position
 from pyspark_aviso.ranges import HistoryRemoved, Range
 from pyspark_aviso.retrying import Attempts
-from pyspark_aviso.transport import Refused, TransportError
+from pyspark_aviso.transport import BrokeOff, Refused, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,6 +117,8 @@ def _answer(client: Client, portion: Portion, first: int, form: Format) -> Itera
         if refusal.status == _GONE:
             raise _Removed(str(refusal)) from refusal
         raise
+    except BrokeOff as error:
+        raise CutOff(str(error)) from error
     rest = _following(begin, pieces)
     try:
         yield from check_ended(_decode(begin, rest, one, form))

@@ -16,12 +16,12 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sql
-from pyspark.sql.types import BooleanType, DateType, IntegralType, MapType, StringType, StructType
+from pyspark.sql.types import BinaryType, BooleanType, DateType, IntegralType, MapType, StringType, StructType
 
 from pyspark_aviso.encode import check_columns
 from pyspark_aviso.ids import ID_LENGTH
 from pyspark_aviso.schema import VALUE_COLUMN
-from pyspark_aviso.sql_json import as_json, unsayable
+from pyspark_aviso.sql_json import as_instant_text, as_json, unsayable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,6 +40,7 @@ def encode(
     `id` or call this in `foreachBatch`.
     """
     check_columns(df.columns, event_type=event_type)
+    _check_types(df)
     nothing = sql.lit(None).cast("string")
     names = set(df.columns)
     kind = sql.col("event_type") if "event_type" in names else nothing
@@ -70,6 +71,18 @@ def encode(
         sql.lit("}\n"),
     )
     return written.select(sql.when(sql.col("is_json"), line).alias(VALUE_COLUMN))
+
+
+def _check_types(df: DataFrame) -> None:
+    """Refuse what SQL has no words for, or would write otherwise than `Encoder` does."""
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+    if isinstance(kinds.get("geometry"), BinaryType):
+        raise ValueError(
+            "column 'geometry' is WKB, which encode() does not take: make GeoJSON of it, or write the rows without "
+            "encode(), as the data source takes WKB"
+        )
+    if "id" in kinds and not isinstance(kinds["id"], StringType):
+        raise ValueError(f"column 'id' is of type {kinds['id'].simpleString()}: make a text of it")
 
 
 def _identifier(df: DataFrame) -> Column:
@@ -171,5 +184,4 @@ def _time(df: DataFrame) -> Column:
     column = sql.col("time")
     if isinstance(df.schema["time"].dataType, StringType):
         return column
-    instant = sql.to_utc_timestamp(column, sql.current_timezone())
-    return sql.date_format(instant, "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+    return as_instant_text(column)

@@ -34,6 +34,16 @@ def as_json(column: Column) -> Column:
     return sql.to_json(column, _SPELLING)
 
 
+def as_instant_text(column: Column) -> Column:
+    """Return an instant as the text that it is in JSON, in UTC.
+
+    Spark's functions for formats go by the clock of the session's zone, on which an hour is missing in spring.
+    """
+    whole = as_json(sql.struct(column.cast("timestamp").alias("t")))
+    # Between `{"t":"` and `"}`; of what is null there is no such text.
+    return sql.when(column.isNotNull(), sql.substring(whole, sql.lit(7), sql.length(whole) - 8))
+
+
 def as_shown(json: Column) -> Column:
     """Return JSON of which a number was made a text with the number as it is, so that nobody takes it for JSON."""
     return sql.regexp_replace(json, _NON_FINITE_TEXT, "$1")

@@ -8,6 +8,7 @@ A client pickles to its settings. Its connections are made where they are used.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import closing
@@ -25,6 +26,7 @@ from pyspark_aviso.bodies_of_answers import (
 )
 from pyspark_aviso.compression import NEXT, Choice, Encoding, compress
 from pyspark_aviso.credentials import Credentials
+from pyspark_aviso.options import OptionError
 from pyspark_aviso.retrying import Attempts, is_worth_repeating, retry_after_seconds
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ CONNECT_SECONDS: Final = 10.0
 
 class TransportError(Exception):
     """The service could not be reached, or did not answer as it says it does, until the deadline."""
+
+
+class BrokeOff(TransportError):
+    """An answer began and did not come to its end; asked again, the service may give all of it."""
 
 
 class Refused(TransportError):
@@ -161,7 +167,7 @@ class Client:
     def stream(self, path: str, body: bytes | None, accept: str) -> Generator[bytes, None, None]:
         """Ask for an endless or large answer and yield it as it comes: a POST where there is a body, else a GET.
 
-        Repeated is only the request, until an answer begins; an answer that breaks off raises `TransportError`, as the
+        Repeated is only the request, until an answer begins; an answer that breaks off raises `BrokeOff`, as the
         caller alone knows from where to go on. Close the generator to end the answer early.
         """
         method = "GET" if body is None else "POST"
@@ -175,7 +181,7 @@ class Client:
             while data := response.read1(READ_AT_ONCE):
                 yield data
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"{what}: the answer broke off: {_named(error)}") from error
+            raise BrokeOff(f"{what}: the answer broke off: {_named(error)}") from error
         finally:
             with self._lock:
                 self._streaming.discard(response)
@@ -257,6 +263,11 @@ class Client:
     def _pool(self) -> urllib3.PoolManager:
         with self._lock:
             if self._opened is None:
+                if self._ca_file is not None and not os.path.isfile(self._ca_file):
+                    raise OptionError(
+                        f"there is no file '{self._ca_file}', which option 'caFile' names: it must be there wherever "
+                        "requests are made, on executors as well"
+                    )
                 self._opened = urllib3.PoolManager(maxsize=self._connections, ca_certs=self._ca_file)
             return self._opened
 

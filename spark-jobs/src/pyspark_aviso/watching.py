@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pyspark_aviso.options import OptionError
 from pyspark_aviso.positions import PATH, Held, Positions
-from pyspark_aviso.transport import TransportError
+from pyspark_aviso.transport import BrokeOff, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,8 +92,9 @@ class HeadWatch:
 
     def _watch(self) -> None:
         pauses = 0
+        last_heard = time.monotonic()
         while not self._closing.is_set():
-            has_heard = False
+            has_heard, end = False, "it ended without telling of any"
             try:
                 with closing(self._client.stream(STREAM_PATH, None, _ACCEPT)) as pieces:
                     for is_whole, told in self._numbered(positions_in(pieces)):
@@ -102,14 +102,22 @@ class HeadWatch:
                         self._tell(told, is_whole=is_whole)
                         if self._closing.is_set():
                             return
-            except TransportError as error:
-                if not has_heard:
-                    self._fail(error)
-                    return
+            except BrokeOff as error:
+                end = str(error)
                 log.info("the stream of positions broke off: %s", error)
-            except (OptionError, OSError) as error:
-                # A token file that is gone, or holds no token.
+            except Exception as error:  # noqa: BLE001 (whoever waits must be told, whatever it is)
+                # Given up, refused; a token file that is gone; what is no stream of positions.
                 self._fail(error)
+                return
+            if has_heard:
+                last_heard = time.monotonic()
+            elif time.monotonic() - last_heard > self._client.deadline_seconds:
+                self._fail(
+                    TransportError(
+                        f"GET {STREAM_PATH}: no positions within option 'deadlineSeconds' "
+                        f"({self._client.deadline_seconds:g} s); the last answer: {end}"
+                    )
+                )
                 return
             pauses = 1 if has_heard else pauses + 1
             bound = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(pauses, 10))

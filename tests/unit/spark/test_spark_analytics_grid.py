@@ -78,6 +78,8 @@ def test_an_archive_needs_no_service() -> None:
         (["/archive", "--from-service"], "name the FOLDER"),
         (["/archive"], "with --output"),
         (["/archive", "--output", "/archive/"], "into the archive"),
+        (["/archive", "--output", "file:///archive/../archive/reports"], "into the archive"),
+        (["s3a://b/archive", "--output", "s3a://b/archive/reports"], "into the archive"),
         (["/archive", "--output", "o", "--due", "now()"], "--due says when what is expected is due"),
         (["/archive", "--output", "o", "--expect", "a=1", "--expected", "t.csv"], "two ways"),
         (["/archive", "--output", "o", "--from-time", "soon"], "--from-time takes a time"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import Row
 
+from aviso_spark.analytics.collecting import as_structs
 from aviso_spark.analytics.heat_map import Square, colour, heat_map
 from aviso_spark.analytics.latency_plot import Point, latency_plot
 from aviso_spark.analytics.markup import tag, together
@@ -27,7 +30,7 @@ from aviso_spark.analytics.results import (
     Results,
     Volume,
 )
-from aviso_spark.analytics.words import duration, number, percent
+from aviso_spark.analytics.words import duration, instant, number, percent
 from aviso_spark.analytics.world_map import SHADES, shade, world_map
 
 if TYPE_CHECKING:
@@ -287,6 +290,25 @@ def test_a_line_breaks_where_there_was_nothing() -> None:
     drawn = drawn_lines(points)
     assert (drawn.count('class="line'), drawn.count('class="point')) == (3, 3)
     assert drawn_lines(points[:1]).count('class="point') == 3
+
+
+@pytest.mark.parametrize("seconds", [0.0, 3600.0, 365 * 86_400.0, 2e9])
+def test_latencies_of_any_size_have_a_scale(seconds: float) -> None:
+    """Also where all are the same, and longer than its last mark."""
+    assert "nan" not in drawn_lines([Point(NOON, seconds, seconds, seconds)])
+
+
+def test_instants_are_shown_in_utc_whatever_the_clock_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark hands them over by that clock, without saying which it is."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        row = Row(event_type="a", events=1, retractions=0, first=datetime(2030, 1, 2, 21), last=None)  # noqa: DTZ001
+        (shown,) = as_structs([row], Volume)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert (instant(shown.first), shown.last) == ("2030-01-02 12:00:00", None)
 
 
 def test_shades_go_from_one_event_to_the_most() -> None:

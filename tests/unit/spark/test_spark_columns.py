@@ -112,7 +112,7 @@ def test_a_payload_that_is_no_variant_is_told_with_the_remedy(text: str) -> None
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"payloadAs": "json"}, "option 'payloadAs': Invalid enum value 'json'"),
+        ({"payloadAs": "json"}, "option 'payloadAs': Invalid enum value 'json'; there are: text, variant"),
         ({"geometryAs": "wkt"}, "option 'geometryAs': Invalid enum value 'wkt'"),
         (
             {"format": "raw", "payloadAs": "variant"},

@@ -28,6 +28,20 @@ def test_an_outline_has_no_jumps_and_is_drawn_within_the_world(place: tuple[floa
     assert list(copies(points, WORLD))
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        shapely.Polygon([(170, 0), (180, 10), (180, 0), (170, 10)]),
+        shapely.Polygon(shapely.box(170, 0, 180, 10).exterior, [shapely.box(0, 0, 1, 1).exterior]),
+    ],
+    ids=["a bow tie", "a hole outside"],
+)
+def test_a_shape_that_is_not_valid_has_an_extent_all_the_same(part: shapely.Polygon) -> None:
+    """The service takes such ones, and an archive must keep what it has."""
+    shape = shapely.MultiPolygon([part, shapely.box(-180, 0, -170, 10)])
+    assert extent(shapely.to_wkb(shape))[:4] == (170, 0, -170, 10)
+
+
 def test_a_cell_across_the_antimeridian_is_drawn_on_both_sides() -> None:
     """Once where it leaves the map, once where it comes back."""
     points = outline(h3.latlng_to_cell(0.0, 180.0, 1))

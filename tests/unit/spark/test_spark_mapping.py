@@ -57,6 +57,20 @@ def documents() -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(
+    ("pattern", "known"), [("^[a-z]+$", "^[a-z]+$"), ("^(?P<a>x)(?P=a)$", None), ("(?a)x", None)]
+)
+def test_a_pattern_that_only_python_knows_is_left_to_the_service(pattern: str, known: str | None) -> None:
+    """Java would call it a mistake, in the middle of the job."""
+    both = documents()
+    both["notification"]["properties"]["identifier"]["properties"]["basin"] = {
+        "type": "string",
+        "pattern": pattern,
+    }
+    schema = event_schema("storms", **both)
+    assert next(field.pattern for field in schema.fields if field.name == "basin") == known
+
+
 def test_the_rules_of_an_event_type_are_those_of_its_documents() -> None:
     """Values in any case, numbers in their range, texts as long as they may be, members a payload must have."""
     schema = event_schema("storms", **documents())
@@ -130,6 +144,11 @@ def test_a_box_across_the_antimeridian_is_two_parts() -> None:
         ("POINT (1 2)", "is a Point, not a polygon"),
         ("POLYGON EMPTY", "is empty"),
         ("[1,2,3]", "neither four nor six"),
+        ("[1,2,3,1e999]", "is neither GeoJSON|neither four nor six"),
+        ("[NaN,0,1,1]", "is neither GeoJSON"),
+        ("[0,null,1,1]", "is neither GeoJSON"),
+        ("[[1,2],[3,4],[5,6],[1,2]]", "is neither GeoJSON"),
+        ("[" * 3000, "is neither GeoJSON"),
         ("[1,2,3,", "is neither GeoJSON"),
         ('{"type":"Polygon"}', "is neither GeoJSON"),
         ("nonsense", "is neither GeoJSON"),

@@ -56,6 +56,17 @@ def test_an_answer_that_breaks_off_is_read_on_from_there(long_history: Published
         assert found == list(range(1, 6001))
 
 
+def test_an_answer_that_breaks_off_before_its_first_byte_is_asked_for_again(long_history: Published) -> None:
+    """Its head says that all is well, and then nothing comes."""
+    with cutting(long_history) as gate:
+        made = reader(gate.url, "sequence bigint", eventTypes="maps", format="ndjson")
+        partitions = made.partitions()
+        # Within the head, or right behind it.
+        gate.cut_after(180, 200, 230, 260, 300, 340)
+        assert len(rows_of(made, partitions)) == 6000
+        assert gate.cuts == 6
+
+
 @pytest.mark.parametrize("form", ["arrow", "ndjson"])
 def test_an_answer_that_always_breaks_off_is_an_error_and_not_a_short_read(
     form: str,

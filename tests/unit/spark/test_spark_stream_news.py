@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from pyspark_aviso.transport import TransportError
+from pyspark_aviso.transport import Client, TransportError
 from pyspark_aviso.watching import HeadWatch
 from support.event_tables import ALL, following, maps, next_batch, rows_between
 from support.gates import opened
+from support.http_server import running_http_server, sending
 from support.published import CuttingGate
 from support.spark_types import sent_to_task
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from support.published import Published
 
 
@@ -65,6 +70,36 @@ def test_a_service_that_is_gone_is_told_after_the_deadline(service: Published) -
         gate.close()
         with pytest.raises(TransportError, match="deadlineSeconds"):
             reader.latestOffset(start, ALL)
+
+
+@contextmanager
+def answering_always(answer: bytes) -> Iterator[str]:
+    """Answer whatever is asked with these bytes, and break off."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"%x\r\n%b\r\n" % (len(answer), answer) if answer else b""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(running_http_server(sending(head + chunk))) as server,
+    ):
+        yield server.url
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"", "no positions within option 'deadlineSeconds'"),
+        (b"<html>welcome</html>", "no positions within option 'deadlineSeconds'"),
+        (b'event: positions\ndata: {"maps":{"epoch":1}}\n\n', "epoch"),
+    ],
+    ids=["nothing", "a page", "what cannot be read"],
+)
+def test_answers_that_tell_of_no_position_are_an_error(answer: bytes, told: str) -> None:
+    """After the deadline at the latest, and never waited for in silence."""
+    with answering_always(answer) as url:
+        watch = HeadWatch(Client(url, deadline_seconds=0.5))
+        with pytest.raises(Exception, match=told):
+            watch.wait(lambda _: False, seconds=0.1)
+        watch.close()
 
 
 def test_closing_lets_whoever_waits_go(service: Published) -> None:

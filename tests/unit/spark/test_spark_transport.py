@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyspark_aviso.credentials import Credentials
+from pyspark_aviso.options import OptionError
 from pyspark_aviso.records import post_records
 from pyspark_aviso.transport import Client, Refused, TransportError
 from support.http_faults import Refusal
@@ -139,6 +140,15 @@ def test_the_token_is_sent_and_a_pickled_client_looks_for_it_anew(proxy: FaultPr
     assert client.get_json("/api/v1/schema")["status"] == "success"
     assert proxy.requests[0].headers["Authorization"] == "Bearer abc"
     assert b"abc" not in pickle.dumps(client)
+
+
+def test_files_that_are_not_there_are_told_with_their_options(proxy: FaultProxy, tmp_path: Path) -> None:
+    """At once: a deadline changes nothing about them."""
+    nowhere = str(tmp_path / "nowhere")
+    with pytest.raises(OptionError, match=r"nowhere' cannot be read .*option 'tokenFile'"):
+        Client(proxy.url, Credentials(nowhere)).get_json("/api/v1/schema")
+    with pytest.raises(OptionError, match="nowhere', which option 'caFile' names"):
+        Client(proxy.url, ca_file=nowhere).get_json("/api/v1/schema")
 
 
 def test_a_stream_is_given_as_it_comes_and_can_be_ended(avisod: Program) -> None:

@@ -15,6 +15,7 @@ from aviso_spark.analytics.repeats import repeats
 from aviso_spark.analytics.results import Results
 from aviso_spark.analytics.tables import FOLDER, Tables
 from aviso_spark.analytics.words import duration, percent
+from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.report import Finding, Report
 from aviso_spark.folders import write_page
 from aviso_spark.gaps import gaps
@@ -87,6 +88,8 @@ def expected(session: SparkSession, job: Analytics, events: DataFrame) -> DataFr
     else:
         source = source_of(job.expected, format_=job.expected_format, options={})
         cells = read_source(session.read, source)
+        if cells.isEmpty():
+            raise NotUnderstood(f"--expected {job.expected}: the table has no rows, so nothing is expected")
     coverage.check_fields(events, coverage.fields_of(cells))
     return coverage.prepared(cells, event_types=job.event_types, due=job.due)
 
@@ -102,9 +105,10 @@ def by_day(events: DataFrame) -> DataFrame:
 
 
 def _coverage(tables: Tables, job: Analytics, events: DataFrame, cells: DataFrame) -> Any:
-    fields = [name for name in cells.columns if name not in (coverage.EVENT_TYPE, coverage.DUE, "day")]
+    fields = coverage.compared(cells)
     as_of = min(job.now, job.within.ends or job.now)
-    kept = tables.keep("coverage", coverage.judged(events, cells, fields=fields, as_of=as_of))
+    judged = coverage.judged(events, cells, fields=fields, as_of=as_of)
+    kept = coverage.taken_up(tables.keep("coverage", coverage.kept(judged, fields)), fields)
     tables.keep("coverage_by_day", coverage.by_day(kept))
     return collecting.covered(kept, fields, day_field(fields))
 

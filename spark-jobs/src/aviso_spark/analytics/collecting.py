@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -35,7 +36,12 @@ S = TypeVar("S", bound=msgspec.Struct)
 def as_structs(rows: Sequence[Row], kind: type[S]) -> tuple[S, ...]:
     """Return rows as values, by the names of their columns."""
     names = [field.name for field in msgspec.structs.fields(kind)]
-    return tuple(kind(**{name: row[name] for name in names if name in row}) for row in rows)
+    return tuple(kind(**{name: _in_utc(row[name]) for name in names if name in row}) for row in rows)
+
+
+def _in_utc(value: Any) -> Any:
+    """Return an instant with its zone: Spark hands it over by the clock of this process, without saying which."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def volumes(table: DataFrame) -> tuple[Cut[Volume], int]:
@@ -59,9 +65,11 @@ def covered(cells: DataFrame, fields: Sequence[str], day_field: str | None) -> C
     """Return what became of what was expected, with the picture of it."""
     totals = _only(coverage.by_day(cells.withColumns({"day": sql.lit(0), "event_type": sql.lit("")})))
     drawn = [name for name in fields if name != day_field] or list(fields)
-    distinct = _only(cells.agg(*[sql.count_distinct(f"`{name}`").alias(name) for name in drawn])).asDict()
+    distinct = _only(
+        cells.agg(*[sql.count_distinct(coverage.field(name)).alias(name) for name in drawn])
+    ).asDict()
     named = label_fields(distinct, MOST_LABELS)
-    label = sql.concat_ws(" · ", *[sql.concat(sql.lit(f"{name} "), sql.col(f"`{name}`")) for name in named])
+    label = sql.concat_ws(" · ", *[sql.concat(sql.lit(f"{name} "), coverage.field(name)) for name in named])
     column = sql.coalesce(sql.col("day").cast("string"), sql.lit(_ALL_DAYS))
     labelled = cells.withColumns({"label": label, "column": column})
     rows, days = _labels(labelled), _days(labelled)
@@ -107,7 +115,7 @@ def _days(cells: DataFrame) -> Cut[str]:
 
 def _worst(cells: DataFrame, fields: Sequence[str]) -> Cut[Cell]:
     wrong = cells.where(sql.col("status").isin(coverage.MISSING, coverage.LATE))
-    what = sql.concat_ws(" · ", *[sql.concat(sql.lit(f"{name} "), sql.col(f"`{name}`")) for name in fields])
+    what = sql.concat_ws(" · ", *[sql.concat(sql.lit(f"{name} "), coverage.field(name)) for name in fields])
     ordered = wrong.select(what.alias("what"), "status", "due", "first_seen", "day").orderBy(
         sql.desc("status"), sql.desc("day"), "what"
     )
@@ -132,7 +140,7 @@ def _points(hours: DataFrame) -> dict[str, Any]:
     at = sql.date_trunc("day", "hour") if is_by_day else sql.col("hour")
     merged = latency.merged(known, at.alias("at")) if is_by_day else known.withColumn("at", at)
     rows = merged.select("at", *latency.QUANTILES).orderBy(sql.desc("at")).limit(MOST_POINTS).collect()
-    points = tuple(Point(row["at"], row["p50"], row["p95"], row["p99"]) for row in reversed(rows))
+    points = tuple(Point(_in_utc(row["at"]), row["p50"], row["p95"], row["p99"]) for row in reversed(rows))
     return {"points": points, "is_by_day": is_by_day}
 
 

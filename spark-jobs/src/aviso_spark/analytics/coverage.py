@@ -2,6 +2,9 @@
 
 A cell is one expected combination of values. It is seen by the first event whose identifier has these values, whatever
 else it says. With a due time, a cell that came after it is late, and one whose time has not come yet is not missing.
+
+A field may be called like a column of ours, as `time`, `day` and `status` are: so fields have a name of their own while
+they are compared, and in the table that is kept they have it where theirs is taken.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 ON_TIME, LATE, MISSING, NOT_DUE = "seen", "late", "missing", "not due"
 STATUSES: Final = (ON_TIME, LATE, MISSING, NOT_DUE)
 EVENT_TYPE, DUE = "event_type", "due"
+_OWN: Final = (EVENT_TYPE, DUE, "day", "first_seen", "last_seen", "first_sequence", "announcements", "status")
+_FIELD: Final = "field_"
 
 
 def product_of(session: SparkSession, grid: Mapping[str, Sequence[str]]) -> DataFrame:
@@ -38,6 +43,30 @@ def product_of(session: SparkSession, grid: Mapping[str, Sequence[str]]) -> Data
 def fields_of(cells: DataFrame) -> list[str]:
     """Return the columns of expected cells that are fields of an identifier."""
     return [name for name in cells.columns if name not in (EVENT_TYPE, DUE)]
+
+
+def compared(cells: DataFrame) -> list[str]:
+    """Return the fields of prepared cells."""
+    return [name.removeprefix(_FIELD) for name in cells.columns if name.startswith(_FIELD)]
+
+
+def field(name: str) -> Column:
+    """Return the column of a field while it is compared."""
+    return sql.col(f"`{_FIELD}{name}`")
+
+
+def kept(cells: DataFrame, fields: Sequence[str]) -> DataFrame:
+    """Return judged cells as they are kept, where fields have their own names as far as they can."""
+    return cells.withColumnsRenamed({f"{_FIELD}{name}": _kept_name(name) for name in fields})
+
+
+def taken_up(table: DataFrame, fields: Sequence[str]) -> DataFrame:
+    """Return what was kept with fields as they are called while they are compared."""
+    return table.withColumnsRenamed({_kept_name(name): f"{_FIELD}{name}" for name in fields})
+
+
+def _kept_name(name: str) -> str:
+    return f"{_FIELD}{name}" if name.lower() in _OWN else name
 
 
 def check_fields(events: DataFrame, fields: Sequence[str]) -> None:
@@ -63,11 +92,11 @@ def prepared(cells: DataFrame, *, event_types: Sequence[str], due: str | None) -
         named = named.withColumn(DUE, sql.lit(None).cast("timestamp"))
     texts = named.select(
         EVENT_TYPE,
-        *[sql.col(f"`{name}`").cast("string").alias(name) for name in fields],
+        *[sql.col(f"`{name}`").cast("string").alias(f"{_FIELD}{name}") for name in fields],
         sql.col(DUE).cast("timestamp").alias(DUE),
     )
     # The same cell twice, with two due times, is due at the earlier one.
-    once = texts.groupBy(EVENT_TYPE, *[f"`{name}`" for name in fields]).agg(sql.min(DUE).alias(DUE))
+    once = texts.groupBy(EVENT_TYPE, *map(field, fields)).agg(sql.min(DUE).alias(DUE))
     return once.withColumn("day", _day(fields))
 
 
@@ -81,25 +110,24 @@ def _only(event_types: Sequence[str]) -> str:
 
 
 def _day(fields: Sequence[str]) -> Column:
-    field = day_field(fields)
-    if field is None:
+    name = day_field(fields)
+    if name is None:
         return sql.to_date(DUE)
-    text = sql.col(f"`{field}`")
-    parsed = [sql.try_to_date(text, form) for form in ("yyyyMMdd", "yyyy-MM-dd")]
+    parsed = [sql.try_to_date(field(name), form) for form in ("yyyyMMdd", "yyyy-MM-dd")]
     return sql.coalesce(*parsed, sql.to_date(DUE))
 
 
 def judged(events: DataFrame, cells: DataFrame, *, fields: Sequence[str], as_of: datetime) -> DataFrame:
     """Return the cells with first_seen, last_seen, announcements, sequence of the first, and status."""
-    values = [sql.col("identifier").getItem(name).alias(name) for name in fields]
+    values = [sql.col("identifier").getItem(name).alias(f"{_FIELD}{name}") for name in fields]
     announced = events.where("operation IS NULL").select(EVENT_TYPE, "sequence", "time", *values)
-    seen = announced.groupBy(EVENT_TYPE, *[f"`{name}`" for name in fields]).agg(
+    seen = announced.groupBy(EVENT_TYPE, *map(field, fields)).agg(
         sql.min("time").alias("first_seen"),
         sql.max("time").alias("last_seen"),
         sql.min_by("sequence", "time").alias("first_sequence"),
         sql.count("*").alias("announcements"),
     )
-    joined = cells.join(seen, [EVENT_TYPE, *fields], "left")
+    joined = cells.join(seen, [EVENT_TYPE, *(f"{_FIELD}{name}" for name in fields)], "left")
     found = joined.withColumn("announcements", sql.coalesce("announcements", sql.lit(0)))
     return found.withColumn("status", _status(as_of))
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def as_instant(frame: DataFrame, text: str, *, option: str) -> Column:
     """Return an expression over the columns of a frame as an instant, or say why it is none."""
-    instant = sql.expr(text).cast("timestamp")
+    # What is no instant is none: one odd payload says nothing of all others.
+    instant = sql.expr(text).try_cast("timestamp")
     try:
         # The columns are resolved here, so that an error names the option that it comes from.
         _ = frame.select(instant.alias("instant")).schema

@@ -61,7 +61,7 @@ def latency_plot(points: Sequence[Point], *, step: timedelta, name: str) -> Mark
     lowest = min(max(point.p50, _LEAST) for point in points)
     highest = max(max(point.p99, _LEAST) for point in points)
     below = max((mark for mark in _MARKS if mark <= lowest), default=_LEAST)
-    above = min((mark for mark in _MARKS if mark > highest), default=_MARKS[-1])
+    above = min((mark for mark in _MARKS if mark > highest), default=max(highest, 10 * below))
     begin, end = points[0].at.timestamp(), points[-1].at.timestamp()
     if begin == end:
         begin, end = begin - step.total_seconds(), end + step.total_seconds()

@@ -23,7 +23,7 @@ _CANCELLED: Final = re.compile(
     r"SparkContext was shut down"
 )
 # What Spark puts before and behind its own words.
-_CONDITION: Final = re.compile(r"^\[[A-Z_.0-9]+\] ")
+_CONDITION: Final = re.compile(r"^(?:org\.apache\.spark\.\w+: )?\[[A-Z_.0-9]+\] ")
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*$")
 
 

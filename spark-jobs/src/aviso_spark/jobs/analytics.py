@@ -11,6 +11,7 @@ from aviso_spark.analytics.grid import grid_of
 from aviso_spark.common.arguments import key_value, service_of
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.service import ServiceAddress
+from aviso_spark.folders import is_below
 from aviso_spark.within import Within, add_within, within_of
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def wanted(read: Mapping[str, Any]) -> Analytics:
         raise NotUnderstood("--due says when what is expected is due: say what with --expect or --expected")
     if read["output"] is None and not read["dry_run"]:
         raise NotUnderstood("name a folder for the page and the tables with --output")
-    if read["output"] is not None and read["output"].rstrip("/") == (read["folder"] or "").rstrip("/"):
-        raise NotUnderstood("--output would put tables into the archive: name another folder")
+    if read["output"] is not None and read["folder"] is not None and is_below(read["output"], read["folder"]):
+        raise NotUnderstood("--output would put tables into the archive: name a folder outside of it")
     names = tuple(name.strip() for name in read["event_types"].split(",") if name.strip())
     return Analytics(
         service=service_of(read) if read["from_service"] else None,

@@ -10,6 +10,7 @@ from aviso_spark.common.arguments import service_of
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.report import Finding, Report
 from aviso_spark.common.service import ServiceAddress
+from aviso_spark.folders import is_below
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -81,6 +82,8 @@ def wanted(read: Mapping[str, Any]) -> Replay:
     """Return what a command line asks for, or say what of it does not go together."""
     if read["receipts"] is None and not read["dry_run"]:
         raise NotUnderstood("name a folder with --receipts: what became of each event must be somewhere")
+    if read["receipts"] is not None and is_below(read["receipts"], read["folder"]):
+        raise NotUnderstood("--receipts would put receipts into the archive: name a folder outside of it")
     return Replay(
         service=service_of(read),
         folder=read["folder"],
@@ -177,7 +180,10 @@ def transform(kept: DataFrame) -> DataFrame:
         "payload",
         "id",
         "time",
-        sql.col("footprint.geometry").alias("geometry"),
+        # What is refused is kept, in letters: a receipt without it would look like an event that never had a shape.
+        sql.when(error.isNull(), sql.col("footprint.geometry"))
+        .otherwise(sql.hex("geometry"))
+        .alias("geometry"),
         sql.col("sequence").alias("archived_sequence"),
         fault(error.isNotNull(), "geometry", error).alias(REFUSED_COLUMN),
     )
