@@ -37,7 +37,7 @@ test: $(READY) ## run every test that this machine can run
 system: $(READY) ## install the chart in the cluster of KUBECONFIG and try everything there: CONTRIBUTING.md says how
 	tests/system/run
 
-check: lint types imports quick ## formatting, lint, types, import contracts and the quick tests: under a minute
+check: lint types imports quick ## formatting, lint, types, import contracts and the quick tests: some minutes
 
 lint: $(READY) ## formatting and lint
 	$(BIN)/ruff format --check

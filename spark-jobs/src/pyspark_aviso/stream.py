@@ -69,15 +69,14 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._watch: HeadWatch | None = None
         # Up to where a query reads that ends by itself.
         self._frozen: Positions | None = None
+        self._has_checked_names = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_watch": None, "_frozen": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return where a query without a checkpoint begins."""
-        for name in self._names:
-            # What cannot be read is told now, and not when its first event comes.
-            self._filters.of(self._client, name)
+        self._check_names(self._names)
         # What comes between the two questions of a query that ends by itself is behind its end, and so its beginning.
         held = self._now() if self._frozen is None else self._frozen
         return encode(begin(self._client, self._starting, held))
@@ -94,6 +93,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return up to where the next batch reads: `start` itself where nothing new has come within some time."""
         read = decode(start)
+        # Of a query that goes on from a checkpoint these are new; nobody has looked at them.
+        self._check_names([name for name in self._names if name not in read])
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         head = self._wait(read, most) if self._frozen is None else self._frozen
         if self._options.fail_on_data_loss and is_behind(read, head):
@@ -136,6 +137,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._watch is not None:
             self._watch.close()
         self._client.close()
+
+    def _check_names(self, names: list[str]) -> None:
+        """Tell at the beginning what cannot be read, and not when its first event comes, or never."""
+        if self._has_checked_names:
+            return
+        if names:
+            read_positions(self._client, names)
+        for name in names:
+            self._filters.of(self._client, name)
+        self._has_checked_names = True
 
     def _now(self) -> dict[str, Any]:
         return read_positions(self._client, self._names)

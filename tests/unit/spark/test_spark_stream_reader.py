@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from pyspark_aviso.options import OptionError
+from pyspark_aviso.positions import NoSuchEventType
 from support.event_tables import ALL, following, maps, next_batch, rows_between, sent
 from support.published import published
 
@@ -37,6 +38,17 @@ def test_a_stream_begins_where_it_is_told(service: Published) -> None:
             offset = reader.initialOffset()
             assert (offset["maps"]["sequence"], offset["runs"]["sequence"]) == wanted, text
             assert offset["maps"]["epoch"] == service.position("maps")["epoch"]
+
+
+def test_a_name_that_is_new_and_wrong_is_told_where_a_query_goes_on(service: Published) -> None:
+    """Rather than passed over for ever; one that is right is read from its beginning on."""
+    with following(service.url, startingOffsets="earliest", eventTypes="maps") as reader:
+        offset = reader.initialOffset()
+    wrong = following(service.url, eventTypes="maps,tpyo")
+    with wrong as reader, pytest.raises(NoSuchEventType, match=r"'tpyo'.*maps, runs"):
+        reader.latestOffset(offset, ALL)
+    with following(service.url, eventTypes="maps,runs") as reader:
+        assert set(reader.latestOffset(offset, ALL)) == {"maps", "runs"}
 
 
 @pytest.mark.parametrize(
