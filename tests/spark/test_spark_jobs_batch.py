@@ -270,7 +270,11 @@ def test_csv_is_read_as_other_programs_write_it(
     file.write_text("nr,text\n1,a,b\n")
     asked = ("batch-notify", str(file), "--event-type", BUOYS, "--map", "name=text", "--dry-run")
     assert job(service, *asked) == 3
-    assert "batch-notify: Malformed CSV record: 1,a,b\n" in capsys.readouterr().err
+    assert (
+        "batch-notify: Malformed CSV record: 1,a,b; mend it, or say with --option mode="
+        in capsys.readouterr().err
+    )
+    assert job(service, *asked, "--option", "mode=PERMISSIVE") == 0
 
 
 def test_columns_that_would_be_lost_are_refused(spark: SparkSession, service: Program) -> None:

@@ -60,9 +60,18 @@ def shown(error: BaseException) -> str:
     # The last cause is the one that the others are only the consequences of.
     thrown = [match[1] for match in map(_THROWN.match, lines) if match][-1:]
     told = (raised or thrown or lines or [type(error).__name__])[0]
-    return _as_arguments(_STATE.sub("", _CONDITION.sub("", told)))
+    told = _STATE.sub("", _CONDITION.sub("", told))
+    remedy = next((text for words, text in _REMEDIES.items() if told.startswith(words)), "")
+    return f"{_as_arguments(told)}{remedy}"
 
 
+# For what Spark says without saying what to do.
+_REMEDIES: Final = {
+    "Malformed CSV record": (
+        "; mend it, or say with --option mode=PERMISSIVE that what is missing or of another type is null, or with "
+        "mode=DROPMALFORMED that such rows are left out"
+    ),
+}
 _ARGUMENTS: Final = {
     "Set option 'acceptRepeats' to true": "Give --accept-repeats",
     "option 'deadlineSeconds'": "--deadline-seconds",
