@@ -52,7 +52,7 @@ imports: $(READY) ## who may import whom
 quick: $(READY) ## unit, contract and property tests, and those about the repository
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 4 --dist worksteal -p no:schemathesis $(QUICK)
 
-bench: $(READY) ## run every benchmark; one knows more arguments than --strict: python benchmarks/<name>.py --help
+bench: $(READY) ## run every benchmark: make bench BENCHMARK_FLAGS=--strict
 	@set -e; for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; PYTHONPATH=tests $(BIN)/python $$benchmark $(BENCHMARK_FLAGS); done
 
 bench-spark: $(READY) ## run the benchmarks of Spark: make bench-spark BENCHMARK_FLAGS=--strict

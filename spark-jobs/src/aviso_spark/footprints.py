@@ -47,7 +47,7 @@ def _shape(value: str | bytes) -> BaseGeometry | None:
         if text.startswith("{"):
             return shapely.from_geojson(text)
         return _box(text) if text.startswith("[") else shapely.from_wkt(text)
-    except (shapely.errors.ShapelyError, msgspec.DecodeError, TypeError, RecursionError) as error:
+    except (shapely.errors.ShapelyError, msgspec.DecodeError, TypeError) as error:
         raise ValueError(_NOT_UNDERSTOOD) from error
 
 

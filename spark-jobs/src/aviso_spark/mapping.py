@@ -77,7 +77,7 @@ def map_rows(frame: DataFrame, schema: EventSchema, plan: Expressions) -> DataFr
         _identifier(texts).alias("identifier"),
         sql.when(place.isNull(), payload).otherwise(as_shown(payload)).alias("payload"),
         place.alias("unsayable"),
-        *[sql.col("id").cast("string").alias("id") for _ in ("id",) if "id" in types],
+        *([sql.col("id").cast("string").alias("id")] if "id" in types else []),
         *_time(types),
         *_footprints(schema, plan, types),
     )

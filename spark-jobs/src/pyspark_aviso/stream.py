@@ -42,7 +42,7 @@ from pyspark_aviso.starting import begin, read_starting
 from pyspark_aviso.watching import HeadWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa  # type: ignore[import-untyped]  # it brings no types
     from pyspark.sql.datasource import InputPartition
@@ -76,7 +76,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return where a query without a checkpoint begins."""
-        self._check_names(self._names)
+        self._check_filters(self._names)
         # What comes between the two questions of a query that ends by itself is behind its end, and so its beginning.
         held = self._now() if self._frozen is None else self._frozen
         return encode(begin(self._client, self._starting, held))
@@ -93,8 +93,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Return up to where the next batch reads: `start` itself where nothing new has come within some time."""
         read = decode(start)
-        # Of a query that goes on from a checkpoint these are new; nobody has looked at them.
-        self._check_names([name for name in self._names if name not in read])
+        self._check_new_names(read)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         head = self._wait(read, most) if self._frozen is None else self._frozen
         if self._options.fail_on_data_loss and is_behind(read, head):
@@ -138,15 +137,20 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._watch.close()
         self._client.close()
 
-    def _check_names(self, names: list[str]) -> None:
-        """Tell at the beginning what cannot be read, and not when its first event comes, or never."""
+    def _check_new_names(self, read: Offset) -> None:
+        """Refuse once what a query that goes on from a checkpoint was named anew, and what there is not."""
         if self._has_checked_names:
             return
-        if names:
-            read_positions(self._client, names)
+        new = [name for name in self._names if name not in read]
+        if new:
+            read_positions(self._client, new)
+        self._check_filters(new)
+        self._has_checked_names = True
+
+    def _check_filters(self, names: Sequence[str]) -> None:
+        """Tell now what cannot be read, and not when its first event comes."""
         for name in names:
             self._filters.of(self._client, name)
-        self._has_checked_names = True
 
     def _now(self) -> dict[str, Any]:
         return read_positions(self._client, self._names)
