@@ -20,6 +20,7 @@ MINIMAL: dict[str, object] = {
 }
 
 DEFAULTS = {
+    "application.reuse_port": False,
     "application.base_url": "http://localhost",
     "application.static_files_path": "/app/static",
     "application.homepage.client_documentation_url": "https://sites.ecmwf.int/docs/aviso-client/main/",

@@ -122,6 +122,17 @@ def test_an_empty_host_is_refused() -> None:
     assert _told({"application.host": ""}) == [("application.host", "is empty")]
 
 
+def test_processes_that_share_a_port_share_a_history() -> None:
+    path = "application.reuse_port"
+    assert _told({path: True}) == []
+    assert _told({path: True, "application.port": 0}) == [
+        (path, "needs a port: with application.port 0 each process takes one of its own")
+    ]
+    assert _told({path: True, "notification_backend": {"kind": "in_memory"}}) == [
+        (path, "needs a log that the processes share: each would have a history of its own in memory")
+    ]
+
+
 @pytest.mark.parametrize(
     "origin",
     ["", "portal.example", "https://portal.example/", "https://a@portal.example", "null", "ftp://a"],

@@ -147,6 +147,7 @@ async def run(
                 port=settings.application.port,
                 draining=process.draining,
                 patience=_patience(settings),
+                reuse_port=settings.application.reuse_port,
             )
         )
         # What is there now stays: the collector need not look through it again and again.

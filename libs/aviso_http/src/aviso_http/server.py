@@ -161,11 +161,17 @@ class Server:
 
 @asynccontextmanager
 async def open_server(
-    application: Application, *, host: str, port: int, draining: Draining, patience: Patience | None = None
+    application: Application,
+    *,
+    host: str,
+    port: int,
+    draining: Draining,
+    patience: Patience | None = None,
+    reuse_port: bool = False,
 ) -> AsyncIterator[Server]:
     """Serve an application for as long as the block runs; leaving it drains first."""
     patience = patience or Patience()
-    server = Server(application, listen(host, port), patience)
+    server = Server(application, listen(host, port, reuse_port=reuse_port), patience)
     await server.start()
     async with alongside(server.keep_house()):
         try:
@@ -178,7 +184,7 @@ async def open_server(
                 await server.stop()
 
 
-def listen(host: str, port: int, *, setting: str = "application") -> socket.socket:
+def listen(host: str, port: int, *, setting: str = "application", reuse_port: bool = False) -> socket.socket:
     """Return a socket that listens, or say which setting is at fault."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -196,6 +202,8 @@ def listen(host: str, port: int, *, setting: str = "application") -> socket.sock
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
         listener.setblocking(False)
     except OSError as error:

@@ -81,6 +81,9 @@ class Application(_Block, frozen=True, kw_only=True):
     port: Port
     """Port to listen on; 0 takes a free one."""
 
+    reuse_port: bool = False
+    """Whether several processes may listen there, a core for each: Linux spreads connections. An addition of ours."""
+
     base_url: str = "http://localhost"
     """The `source` of every CloudEvent, and the beginning of its `dataschema`."""
 

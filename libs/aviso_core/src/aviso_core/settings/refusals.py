@@ -42,6 +42,7 @@ def settings_faults(settings: Settings) -> list[Fault]:
     """Return everything about the settings that event types have no part in."""
     return [
         *application_faults(settings.application),
+        *reuse_port_faults(settings),
         *backend_faults(settings.notification_backend),
         *auth_faults(settings.auth),
         *metrics_faults(settings),
@@ -67,6 +68,25 @@ def application_faults(application: Application) -> Iterator[Fault]:
             remedy="write one such as http://localhost:8000",
         )
     yield from _cors_faults(application.cors)
+
+
+def reuse_port_faults(settings: Settings) -> Iterator[Fault]:
+    """Yield why several processes on one port would not be one service."""
+    if not settings.application.reuse_port:
+        return
+    path = "application.reuse_port"
+    if settings.application.port == 0:
+        yield Fault(
+            path=path,
+            message="needs a port: with application.port 0 each process takes one of its own",
+            remedy="choose a port such as 8000",
+        )
+    if settings.notification_backend.kind == "in_memory":
+        yield Fault(
+            path=path,
+            message="needs a log that the processes share: each would have a history of its own in memory",
+            remedy="set notification_backend.kind to jetstream",
+        )
 
 
 def _homepage_faults(homepage: Homepage) -> Iterator[Fault]:
