@@ -51,7 +51,7 @@ END_TO_END_ROWS: Final = 200_000
 # Each round makes new connections, and how Linux spreads so few of them over the processes is chance.
 END_TO_END_ROUNDS: Final = 6
 # Processes of the service there.
-SERVICES: Final = 2
+PROCESSES: Final = 2
 # As a task of the sink posts unless it is told otherwise.
 IN_FLIGHT: Final = 2
 RECORDS_IN_A_BODY: Final = 1000
@@ -214,7 +214,7 @@ def end_to_end(rows: int) -> list[Bar]:
         tempfile.TemporaryDirectory() as name,
         running_server(Path(name) / "nats") as broker,
         running_processes(Path(name), broker.url, 1) as url_of_one,
-        running_processes(Path(name), broker.url, SERVICES) as url,
+        running_processes(Path(name), broker.url, PROCESSES) as url,
         session("local[2]") as spark,
     ):
         df = rows_of(spark, rows, 2)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 import urllib3
@@ -13,6 +12,7 @@ from support.deployment import until
 from support.nats import free_ports, running_server
 from support.observed import on_broker
 from support.services import HOST, running_avisod
+from support.spark_service import stored_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,8 @@ def test_processes_on_one_port_are_one_service(processes: list[Program]) -> None
     assert second.process.wait(timeout=30) == 0
     for number in range(_CONNECTIONS, _CONNECTIONS + 10):
         assert _publish(first.url, number) == 200
-    assert _numbers(first.url) == list(range(_CONNECTIONS + 10))
+    stored = stored_events(first.url, "mars", producer="p")
+    assert [event["data"]["payload"]["number"] for event in stored] == list(range(_CONNECTIONS + 10))
 
     first.process.terminate()
     assert first.process.wait(timeout=30) == 0
@@ -66,6 +67,14 @@ def test_a_port_is_shared_only_by_those_that_say_so(processes: list[Program], tm
         pass
 
 
+def test_processes_without_a_common_history_do_not_share_a_port(tmp_path: Path) -> None:
+    """Each would answer from a history of its own."""
+    application = {"host": HOST, "port": free_ports(1)[0], "reuse_port": True}
+    refused = pytest.raises(AssertionError, match="needs a log that the processes share")
+    with refused, running_avisod(tmp_path, {"application": application}):
+        pass
+
+
 def _publish(url: str, number: int) -> int:
     """Publish over a connection of its own."""
     body = {"event_type": "mars", "identifier": {"producer": "p"}, "payload": {"number": number}}
@@ -82,13 +91,3 @@ def _stored_by(program: Program) -> int:
 
 def _whole(stored_by: list[int]) -> list[int] | None:
     return stored_by if sum(stored_by) == _CONNECTIONS + 10 else None
-
-
-def _numbers(url: str) -> list[int]:
-    asked = {"event_type": "mars", "identifier": {"producer": "p"}, "from_id": "1"}
-    answer = urllib3.request(
-        "POST", f"{url}/api/v1/replay", json=asked, headers={"Accept": "application/x-ndjson"}
-    )
-    assert answer.status == 200, answer.data
-    events: list[dict[str, Any]] = [json.loads(line) for line in answer.data.splitlines()]
-    return [event["data"]["payload"]["number"] for event in events if "data" in event]

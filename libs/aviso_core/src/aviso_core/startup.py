@@ -43,6 +43,7 @@ def startup_faults(
     """Return why the process must not start; it may when there is no reason."""
     return [
         *refusals.application_faults(settings.application),
+        *refusals.reuse_port_faults(settings),
         *refusals.backend_faults(settings.notification_backend),
         *stream_refusals.storage_faults(settings.notification_backend, streams),
         *schema_faults,
