@@ -26,7 +26,9 @@ GOOD = Settings(
     notification_backend=NotificationBackend(kind="in_memory"),
 )
 BAD = Settings(
-    application=Application(host="127.0.0.1", port=8000, homepage=Homepage(client_repository_url="x")),
+    application=Application(
+        host="127.0.0.1", port=8000, reuse_port=True, homepage=Homepage(client_repository_url="x")
+    ),
     notification_backend=NotificationBackend(kind="in_memory", in_memory=GOOD.notification_backend.in_memory),
     auth=Auth(enabled=True, mode="trusted_proxy", admin_roles={"main": ("operator",)}),
     metrics=Metrics(enabled=True),
@@ -61,6 +63,7 @@ def test_the_groups_have_the_order_of_the_contract() -> None:
         ("logging.otlp.endpoint", "logging.otlp.enabled=tru"),
         ("watch_endpoint.replay_batch_size", "must be greater than zer"),
         ("registry.folder", "is required while regist"),
+        ("application.reuse_port", "needs a log that the pro"),
     ]
 
 

@@ -43,7 +43,6 @@ def startup_faults(
     """Return why the process must not start; it may when there is no reason."""
     return [
         *refusals.application_faults(settings.application),
-        *refusals.reuse_port_faults(settings),
         *refusals.backend_faults(settings.notification_backend),
         *stream_refusals.storage_faults(settings.notification_backend, streams),
         *schema_faults,
@@ -56,6 +55,7 @@ def startup_faults(
         *refusals.tracing_faults(settings.tracing),
         *refusals.limit_faults(settings),
         *refusals.registry_faults(settings),
+        *refusals.reuse_port_faults(settings),
     ]
 
 

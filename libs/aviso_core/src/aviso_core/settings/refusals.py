@@ -42,7 +42,6 @@ def settings_faults(settings: Settings) -> list[Fault]:
     """Return everything about the settings that event types have no part in."""
     return [
         *application_faults(settings.application),
-        *reuse_port_faults(settings),
         *backend_faults(settings.notification_backend),
         *auth_faults(settings.auth),
         *metrics_faults(settings),
@@ -50,6 +49,7 @@ def settings_faults(settings: Settings) -> list[Fault]:
         *tracing_faults(settings.tracing),
         *limit_faults(settings),
         *registry_faults(settings),
+        *reuse_port_faults(settings),
     ]
 
 
