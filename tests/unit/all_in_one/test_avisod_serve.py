@@ -14,7 +14,7 @@ from aviso_all_in_one.command.serve import settings_for
 from aviso_all_in_one.command.wanted import Serve
 from aviso_all_in_one.sample import SAMPLES_FOLDER
 from aviso_core.errors import Fault, SettingsError, Unavailable
-from aviso_core.settings.refusals import settings_faults
+from aviso_core.startup import startup_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def _value(settings: Settings, path: str) -> object:
 def test_without_any_file_it_can_be_tried_out(path: str, value: object) -> None:
     settings = _settings()
     assert _value(settings, path) == value
-    assert not settings_faults(settings)
+    assert not startup_faults(settings, streams=[], schema_faults=[])
 
 
 @pytest.mark.parametrize(

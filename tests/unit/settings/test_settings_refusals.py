@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from aviso_core.plain.decode import decode
 from aviso_core.settings.model import Ecpds, Settings
-from aviso_core.settings.refusals import ecpds_faults, settings_faults
+from aviso_core.settings.refusals import ecpds_faults
+from aviso_core.startup import startup_faults
 
 SECRET = "correct-horse"
 LINK = "must be an absolute HTTP(S) URL with a host and no embedded credentials"
@@ -53,7 +54,7 @@ def _settings(changes: dict[str, object]) -> Settings:
 
 
 def _told(changes: dict[str, object]) -> list[tuple[str, str]]:
-    faults = settings_faults(_settings(changes))
+    faults = startup_faults(_settings(changes), streams=[], schema_faults=[])
     assert all(fault.remedy for fault in faults)
     assert SECRET not in str(faults)
     return [(fault.path, fault.message) for fault in faults]
@@ -631,5 +632,5 @@ def test_any_texts_can_be_judged(
         "auth.admin_roles": roles,
         "auth.jwt_secret": other,
     }
-    settings_faults(_settings(changes))
+    startup_faults(_settings(changes), streams=[], schema_faults=[])
     _ecpds_told({"servers": several, "match_key": one})

@@ -15,7 +15,8 @@ from aviso_core.settings.model import (
     NotificationBackend,
     Settings,
 )
-from aviso_core.settings.stream_refusals import AuthFacts, FieldFacts, StreamFacts, stream_faults
+from aviso_core.settings.stream_refusals import AuthFacts, FieldFacts, StreamFacts
+from aviso_core.startup import startup_faults
 
 OPEN = Settings(
     application=Application(host="127.0.0.1", port=8000),
@@ -23,7 +24,12 @@ OPEN = Settings(
 )
 GUARDED = replace(
     OPEN,
-    auth=Auth(enabled=True),
+    auth=Auth(
+        enabled=True,
+        mode="trusted_proxy",
+        jwt_secret=Secret("x"),
+        admin_roles={"main": ("operator",)},
+    ),
     ecpds=Ecpds(username="service", password=Secret("x"), servers=("https://one",), match_key="destination"),
 )
 ROLES = {"main": ("reader",)}
@@ -35,7 +41,7 @@ GUARDED_MARS = replace(MARS, auth=AuthFacts(required=True, plugins=("ecpds",)))
 
 
 def _told(settings: Settings, *streams: StreamFacts) -> list[tuple[str, str]]:
-    faults = stream_faults(settings, streams)
+    faults = startup_faults(settings, streams=streams, schema_faults=[])
     assert all(fault.remedy for fault in faults)
     return [(fault.path, fault.message) for fault in faults]
 
@@ -64,11 +70,11 @@ def test_a_plain_stream_goes_with_everything() -> None:
         ),
         ("in_memory", False, []),
         ("jetstream", True, []),
-        ("kafka", True, []),
+        ("kafka", True, [("notification_backend.kind", "Unknown notification_backend kind: kafka")]),
     ],
 )
 def test_memory_keeps_no_storage_policy(kind: str, has_policy: bool, told: list[tuple[str, str]]) -> None:
-    """Of an unknown kind nothing is known; that it is unknown is told elsewhere."""
+    """Of an unknown kind nothing is told but that it is unknown."""
     settings = replace(OPEN, notification_backend=NotificationBackend(kind=kind))
     assert _told(settings, replace(MARS, has_storage_policy=has_policy)) == told
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from aviso_core.errors import Fault
 from aviso_core.settings.model import (
     Application,
@@ -17,8 +15,7 @@ from aviso_core.settings.model import (
     Settings,
     WatchEndpoint,
 )
-from aviso_core.settings.refusals import settings_faults
-from aviso_core.settings.stream_refusals import AuthFacts, StreamFacts, stream_faults
+from aviso_core.settings.stream_refusals import AuthFacts, StreamFacts
 from aviso_core.startup import startup_faults
 
 GOOD = Settings(
@@ -65,13 +62,3 @@ def test_the_groups_have_the_order_of_the_contract() -> None:
         ("registry.folder", "is required while regist"),
         ("application.reuse_port", "needs a log that the pro"),
     ]
-
-
-def test_the_list_is_that_of_the_three_places_and_keeps_their_order() -> None:
-    settings = replace(BAD, notification_backend=NotificationBackend(kind="kafka"))
-    for each in (GOOD, BAD, settings):
-        parts = [settings_faults(each), stream_faults(each, [STREAM]), [BASES]]
-        whole = startup_faults(each, streams=[STREAM], schema_faults=[BASES])
-        assert sorted(map(str, whole)) == sorted(str(fault) for part in parts for fault in part)
-        for part in parts:
-            assert [fault for fault in whole if fault in part] == part

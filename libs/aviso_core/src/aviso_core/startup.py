@@ -2,7 +2,7 @@
 
 Three places know the rules: `settings.refusals` those of the settings, `settings.stream_refusals` those that ask
 about settings and event types together, and `schema` those of schemas alone. Here they become one list, in the order
-that the contract gives the groups, so that one start shows them all.
+that the contract gives the groups and with what it does not place at the end, so that one start shows them all.
 """
 
 from __future__ import annotations

@@ -38,21 +38,6 @@ if TYPE_CHECKING:
     )
 
 
-def settings_faults(settings: Settings) -> list[Fault]:
-    """Return everything about the settings that event types have no part in."""
-    return [
-        *application_faults(settings.application),
-        *backend_faults(settings.notification_backend),
-        *auth_faults(settings.auth),
-        *metrics_faults(settings),
-        *logging_faults(settings.logging),
-        *tracing_faults(settings.tracing),
-        *limit_faults(settings),
-        *registry_faults(settings),
-        *reuse_port_faults(settings),
-    ]
-
-
 # --- application -----------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from aviso_core.settings.refusals import ecpds_faults, role_map_faults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from aviso_core.settings.model import Auth, Ecpds, NotificationBackend, Settings
+    from aviso_core.settings.model import Auth, Ecpds, NotificationBackend
 
 ECPDS: Final = "ecpds"
 _SPATIAL: Final = frozenset({"Polygon", "PointCloud"})
@@ -66,16 +66,6 @@ class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
     def uses_ecpds(self) -> bool:
         """Whether reading asks the ECPDS servers."""
         return self.auth is not None and ECPDS in (self.auth.plugins or ())
-
-
-def stream_faults(settings: Settings, streams: Sequence[StreamFacts]) -> list[Fault]:
-    """Return everything that settings and event types make wrong together."""
-    return [
-        *storage_faults(settings.notification_backend, streams),
-        *plugin_faults(streams),
-        *stream_auth_faults(settings.auth, streams),
-        *stream_ecpds_faults(settings.ecpds, streams),
-    ]
 
 
 # --- the event log ---------------------------------------------------------------------------------------
