@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from machine import MachineTime
 from measure import CannotMeasure, print_bars
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ def run(
         if arguments.strict:
             raise SystemExit(1) from lack
         return
+    before = MachineTime.now()
     bars = work(arguments)
     print_bars("Bars", bars)
+    print(f"\n{before.told(until=MachineTime.now())}")
     missed = [bar.what for bar in bars if not bar.holds]
     if missed and arguments.strict:
         raise SystemExit(f"missed: {'; '.join(missed)}")

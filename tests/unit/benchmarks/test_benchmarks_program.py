@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from machine import MachineTime
 from measure import Bar, CannotMeasure
 from program import run
 from repo.tree import ROOT
@@ -48,6 +50,24 @@ def test_a_missed_bar_is_a_failure_where_it_is_to_be_one(
     else:
         with pytest.raises(SystemExit, match=failure):
             run("Measures.", lambda _: bars)
+
+
+def test_time_that_the_host_gave_to_others_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(monkeypatch)
+    run("Measures.", lambda _: [HOLDS])
+    assert re.search(r"; the host gave \d+% of the time", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("worked", "idle", "stolen", "share"), [(30, 1000, 10, 0.25), (40, 0, 0, 0.0), (0, 50, 0, 0.0)]
+)
+def test_what_was_not_wanted_counts_for_nothing(worked: int, idle: int, stolen: int, share: float) -> None:
+    def read(worked: int, idle: int, stolen: int) -> MachineTime:
+        return MachineTime.read(f"cpu  {worked} 0 0 {idle} 0 0 0 {stolen} 0 0\ncpu0 1 2 3\n")
+
+    assert read(5, 5, 5).share_stolen(read(5 + worked, 5 + idle, 5 + stolen)) == share
 
 
 def test_what_a_machine_lacks_is_said(
