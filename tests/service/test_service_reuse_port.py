@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 import pytest
 import urllib3
 
+from aviso_core.errors import SettingsError
+from aviso_http.server import listen
 from support.deployment import until
 from support.nats import free_ports, running_server
 from support.observed import on_broker
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 
 # As many as the kernel is asked to spread: that one of two gets none of them happens once in 2**59 times.
 _CONNECTIONS: Final = 60
+_CLIENTS: Final = 8
 
 
 @pytest.fixture
@@ -58,6 +64,25 @@ def test_processes_on_one_port_are_one_service(processes: list[Program]) -> None
     assert min(stored_by) > 0
 
 
+def test_nobody_notices_that_a_process_stops(processes: list[Program]) -> None:
+    """What comes over new connections while it stops is answered, and not with advice to go elsewhere."""
+    first, second = processes
+    url, over = first.url, threading.Event()
+    # Nobody says anything over these: they alone are what the stop takes its time for.
+    with ExitStack() as idle, ThreadPoolExecutor(_CLIENTS) as pool:
+        for _ in range(_CONNECTIONS):
+            idle.enter_context(socket.create_connection((HOST, first.port)))
+        asking = [pool.submit(_ask_until, over, url) for _ in range(_CLIENTS)]
+        try:
+            second.process.terminate()
+            assert second.process.wait(timeout=30) == 0
+        finally:
+            over.set()
+    said = [status for one in asking for status in one.result()]
+    assert len(said) > _CLIENTS
+    assert set(said) == {200}
+
+
 def test_a_port_is_shared_only_by_those_that_say_so(processes: list[Program], tmp_path: Path) -> None:
     """Anybody else is told that it is taken."""
     folder = tmp_path / "third"
@@ -65,6 +90,16 @@ def test_a_port_is_shared_only_by_those_that_say_so(processes: list[Program], tm
     configuration = {"application": {"host": HOST, "port": processes[0].port}}
     with pytest.raises(AssertionError, match="cannot listen on"), running_avisod(folder, configuration):
         pass
+
+
+def test_who_would_share_a_port_that_is_not_shared_is_told_why_not(tmp_path: Path) -> None:
+    with (
+        socket.create_server((HOST, 0)) as other,
+        pytest.raises(
+            SettingsError, match="shared only by processes of one user of which each sets application"
+        ),
+    ):
+        listen(HOST, other.getsockname()[1], reuse_port=True)
 
 
 def test_processes_without_a_common_history_do_not_share_a_port(tmp_path: Path) -> None:
@@ -82,6 +117,14 @@ def _publish(url: str, number: int) -> int:
         "POST", f"{url}/api/v1/notification", json=body, headers={"Connection": "close"}, retries=False
     )
     return answer.status
+
+
+def _ask_until(over: threading.Event, url: str) -> list[int]:
+    """Publish again and again, each time over a connection of its own, and return what was answered."""
+    said = []
+    while not over.is_set():
+        said.append(_publish(url, 0))
+    return said
 
 
 def _stored_by(program: Program) -> int:

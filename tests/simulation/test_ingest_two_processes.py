@@ -1,5 +1,7 @@
 """Two services over one broker, and producers that go to the other with the same ids where one does not answer well.
 
+Each has a port of its own, or both have one: then the kernel says to which of them a new connection goes.
+
 The seed decides the order of what breaks. It is printed with a failure, and `AVISO_SIMULATION_SEED` takes it; how the
 steps fall together with what is under way is still chance.
 """
@@ -37,8 +39,9 @@ _STEPS: Final = 60 if _IS_LONG else 12
 class Instance:
     """One of the services: always on the same port, with a way to the broker of its own."""
 
-    def __init__(self, folder: Path, port: int, link: Link) -> None:
+    def __init__(self, folder: Path, port: int, link: Link, *, shares_port: bool) -> None:
         self.port = port
+        self._shares_port = shares_port
         self.link = link
         self._folder = folder
         self._running = AsyncExitStack()
@@ -46,7 +49,8 @@ class Instance:
 
     async def start(self) -> None:
         """Run it, and wait until it listens."""
-        configuration = {**on_broker(self.link.url), "application": {"port": self.port}}
+        application = {"port": self.port, "reuse_port": self._shares_port}
+        configuration = {**on_broker(self.link.url), "application": application}
         program = await self._running.enter_async_context(serving(self._folder, configuration))
         self._signal = program.process.send_signal
 
@@ -58,14 +62,15 @@ class Instance:
 
 
 @asynccontextmanager
-async def two_instances(folder: Path, server: Server) -> AsyncIterator[list[Instance]]:
+async def two_instances(folder: Path, server: Server, *, share_port: bool) -> AsyncIterator[list[Instance]]:
     """Run two services."""
     async with open_link(server) as first, open_link(server) as second:
         for name in ("s0", "s1"):
             (folder / name).mkdir()
+        ports = free_ports(1) * 2 if share_port else free_ports(2)
         instances = [
-            Instance(folder / f"s{place}", port, link)
-            for place, (port, link) in enumerate(zip(free_ports(2), (first, second), strict=True))
+            Instance(folder / f"s{place}", port, link, shares_port=share_port)
+            for place, (port, link) in enumerate(zip(ports, (first, second), strict=True))
         ]
         await asyncio.gather(*(instance.start() for instance in instances))
         try:
@@ -150,8 +155,11 @@ def _seed(run: int) -> int:
     return run if os.environ.get("CI") else random.SystemRandom().randrange(2**32)
 
 
+@pytest.mark.parametrize("share_port", [False, True], ids=["two ports", "one port"])
 @pytest.mark.parametrize("run_number", range(_RUNS))
-def test_what_was_acknowledged_is_there_once_and_in_order(run_number: int, tmp_path: Path) -> None:
+def test_what_was_acknowledged_is_there_once_and_in_order(
+    run_number: int, tmp_path: Path, *, share_port: bool
+) -> None:
     """Whatever breaks, in whatever order: the broker, the ways to it, and the services themselves."""
     seed = _seed(run_number)
     print(f"\nAVISO_SIMULATION_SEED={seed}")  # noqa: T201 (pytest shows it with a failure)
@@ -159,7 +167,7 @@ def test_what_was_acknowledged_is_there_once_and_in_order(run_number: int, tmp_p
     async def run(server: Server) -> None:
         async with (
             asyncio.timeout(600 if _IS_LONG else 60),
-            two_instances(tmp_path, server) as instances,
+            two_instances(tmp_path, server, share_port=share_port) as instances,
             publishing(
                 [instance.port for instance in instances],
                 singles=8,

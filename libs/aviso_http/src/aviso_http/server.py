@@ -6,11 +6,15 @@ connections have ended, which streams never do. So listening and stopping are he
 Stopping goes in steps. Draining begins: the process is not ready any more, and every answer asks its client to connect
 elsewhere, while requests are still taken, for a moment in which load balancers and clients notice. Then nothing new is
 taken, idle connections are closed, and what was accepted is answered. What does not end in time is cancelled.
+
+On a port that is shared nobody has to notice: what is new goes to another process as soon as this one does not listen
+any more. So that comes first there, and nobody is sent away who would be served next door.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import time
 from contextlib import asynccontextmanager
@@ -25,7 +29,7 @@ from aviso_core.errors import Fault, SettingsError
 from aviso_http.protocol import BoundedProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from aviso_http.asgi import Application
     from aviso_http.draining import Draining
@@ -52,9 +56,14 @@ class Patience(NamedTuple):
 class Server:
     """A listening server. Made by `open_server`."""
 
-    def __init__(self, application: Application, listener: socket.socket, patience: Patience) -> None:
+    def __init__(
+        self, application: Application, listener: socket.socket, patience: Patience, *, shares_port: bool
+    ) -> None:
+        # The port that was taken.
+        self.port: int = listener.getsockname()[1]
         self._patience = patience
         self._listener = listener
+        self._shares_port = shares_port
         self._config = Config(
             application,
             http=BoundedProtocol,
@@ -70,12 +79,6 @@ class Server:
         self._state = ServerState()
         self._acceptor: asyncio.AbstractServer | None = None
         self._is_alone = asyncio.Event()
-
-    @property
-    def port(self) -> int:
-        """The port that was taken."""
-        port: int = self._listener.getsockname()[1]
-        return port
 
     async def start(self) -> None:
         """Begin to accept connections."""
@@ -116,15 +119,26 @@ class Server:
 
     async def drain(self) -> None:
         """Give clients a moment to notice; there is nothing to wait for once the last has left by itself."""
+        if self._shares_port:
+            await self._leave_port()
         answered = self._state.total_requests
         try:
             async with asyncio.timeout(self._patience.drain):
                 await self._wait_alone()
-                if self._state.total_requests > answered:
+                if self._state.total_requests > answered and not self._shares_port:
                     # Those were sent away with their answers, and who has nowhere else to go is back in a moment.
                     await asyncio.sleep(self._patience.drain)
         except TimeoutError:
             return
+
+    async def _leave_port(self) -> None:
+        """Stop listening, with the connections that the kernel has given to this process already: they are ours."""
+        assert self._acceptor is not None
+        loop = asyncio.get_running_loop()
+        accepted = list(_waiting_connections(self._listener))
+        self._acceptor.close()
+        for connection in accepted:
+            await loop.connect_accepted_socket(self._new_connection, connection)
 
     async def stop(self) -> None:
         """Take nothing new, answer what was accepted, and cancel what does not end in time."""
@@ -159,6 +173,20 @@ class Server:
         await self._answer_accepted()
 
 
+def _waiting_connections(listener: socket.socket) -> Iterator[socket.socket]:
+    """Yield the connections that wait to be accepted, until there is none or no more can be held."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except ConnectionError:
+            # It was gone before it was looked at.
+            continue
+        except OSError:
+            return
+        connection.setblocking(False)
+        yield connection
+
+
 @asynccontextmanager
 async def open_server(
     application: Application,
@@ -171,7 +199,8 @@ async def open_server(
 ) -> AsyncIterator[Server]:
     """Serve an application for as long as the block runs; leaving it drains first."""
     patience = patience or Patience()
-    server = Server(application, listen(host, port, reuse_port=reuse_port), patience)
+    listener = listen(host, port, reuse_port=reuse_port)
+    server = Server(application, listener, patience, shares_port=reuse_port)
     await server.start()
     async with alongside(server.keep_house()):
         try:
@@ -211,7 +240,18 @@ def listen(host: str, port: int, *, setting: str = "application", reuse_port: bo
         fault = Fault(
             path=f"{setting}.port",
             message=f"cannot listen on {host} port {port}: {error.strerror}",
-            remedy="choose another, or end what has it",
+            remedy=_remedy(error, setting, reuse_port=reuse_port),
         )
         raise SettingsError([fault]) from error
     return listener
+
+
+def _remedy(error: OSError, setting: str, *, reuse_port: bool) -> str:
+    if error.errno == errno.EACCES:
+        return "choose one from 1024 on, or let the process have such a one (CAP_NET_BIND_SERVICE)"
+    if reuse_port:
+        return (
+            f"choose another, or end what has it: a port is shared only by processes of one user of which "
+            f"each sets {setting}.reuse_port"
+        )
+    return "choose another, or end what has it"
