@@ -17,7 +17,7 @@ from aviso_spark.command import main
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.jobs.batch_notify import read_receipts
 from aviso_spark.sources import read_source, source_of
-from aviso_spark.watermark import Watermark, reached
+from aviso_spark.watermark import Watermark, between, reached
 from pyspark_aviso.options import OptionError
 from pyspark_aviso.receipts import dead_letters, notify, replay_dead_letters
 from support.http_faults import Changed, Refusal, running_fault_proxy
@@ -254,6 +254,97 @@ def test_texts_become_a_watermark_only_where_their_order_is_that_of_what_they_sa
     assert reached(days, "seen") == (Watermark(column="seen", value="2030-01-10"), 1)
 
 
+def test_texts_that_become_longer_are_no_watermark_any_more(spark: SparkSession) -> None:
+    """'batch-100' stands before 'batch-99': it would never be sent."""
+    before = Watermark(column="seen", value="batch-99")
+    later = spark.createDataFrame([("batch-100",), ("batch-101",)], "seen string")
+    with pytest.raises(NotUnderstood, match="equally long, in all runs"):
+        reached(later, "seen", before=before)
+    others = spark.createDataFrame([("batch-98",)], "seen string")
+    assert reached(others, "seen", before=before).mark == before
+
+
+def test_a_watermark_does_not_go_back(spark: SparkSession) -> None:
+    """Where the highest rows are gone for a while, what was sent of them is not new when they are back."""
+    before = Watermark(column="seen", value="10")
+    for values in ([(9,)], [(None,)], []):
+        assert reached(spark.createDataFrame(values, "seen int"), "seen", before=before).mark == before
+    assert reached(spark.createDataFrame([(11,)], "seen int"), "seen", before=before).mark == Watermark(
+        column="seen", value="11"
+    )
+
+
+def test_a_watermark_is_the_same_instant_in_every_session(spark: SparkSession) -> None:
+    """Also in the hour that a zone has twice."""
+    instants = [(f"2030-10-27T{time}:00Z",) for time in ("00:10", "00:50", "01:30")]
+    rows = spark.createDataFrame(instants, "t string").select(sql.col("t").cast("timestamp").alias("seen"))
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    assert zone is not None
+    marks = []
+    try:
+        for name in ("Europe/Berlin", "UTC", "America/New_York"):
+            spark.conf.set("spark.sql.session.timeZone", name)
+            mark = reached(rows, "seen").mark
+            assert mark is not None
+            assert between(rows, after=None, to=mark).count() == 3
+            assert between(rows, after=mark, to=mark).count() == 0
+            marks.append(mark.value)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert marks == ["2030-10-27T01:30:00.000000Z"] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"name":"a","lev', "Unexpected end-of-input"),
+        ('{"name":"a","level":"x"}', "Cannot parse the field name 'level' and the value x"),
+    ],
+    ids=["broken", "of another type"],
+)
+def test_json_that_is_no_row_is_an_error(
+    text: str,
+    told: str,
+    spark: SparkSession,
+    service: Program,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Spark would make a row of nulls of it, unless somebody says what is to become of such lines."""
+    file = tmp_path / "in.jsonl"
+    file.write_text(f'{{"name":"b","level":1}}\n{text}\n')
+    columns = ("--columns", "name string, level int")
+    asked = (
+        "batch-notify",
+        str(file),
+        "--event-type",
+        BUOYS,
+        *columns,
+        "--payload",
+        "struct(level)",
+        "--dry-run",
+    )
+    assert job(service, *asked) == 3
+    assert told in capsys.readouterr().err
+    source = source_of(str(file), format_=None, options={"mode": "DROPMALFORMED"}, columns=columns[1])
+    assert [row["name"] for row in read_source(spark.read, source).collect()] == ["b"]
+
+
+def test_a_folder_is_the_one_of_its_name_and_no_pattern(
+    spark: SparkSession, service: Program, tmp_path: Path
+) -> None:
+    """Receipts of a run in `r[1]` are not those in `r1`."""
+    for name, headline in (("r1", "in r1"), ("r[1]", "in brackets")):
+        file = tmp_path / "in.jsonl"
+        file.write_text("".join(json.dumps({**row, "level": 99}) + "\n" for row in rows_of(headline, 2)))
+        asked = ("batch-notify", str(file), *MAPPED, "--receipts", str(tmp_path / name))
+        assert job(service, *asked) == 1
+    kept = read_receipts(spark, str(tmp_path / "r[1]"))
+    assert sorted(row["payload"] for row in dead_letters(kept).select("payload").collect()) == [
+        f'{{"headline":"in brackets {n}"}}' for n in range(2)
+    ]
+
+
 def test_csv_is_read_as_other_programs_write_it(
     spark: SparkSession, service: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -342,6 +433,36 @@ def test_an_event_type_that_there_is_not_is_told_with_those_that_there_are(
     assert job(service, "batch-notify", str(source), "--event-type", "storm", "--dry-run") == 2
     assert "no event type 'storm': there are buoys, storms" in capsys.readouterr().err
     assert spark.getActiveSession() is not None
+
+
+def test_dead_letters_are_those_of_their_event_type_and_last_run(spark: SparkSession) -> None:
+    """An id means one thing in each event type, and what was rejected twice is one row."""
+    kept = spark.createDataFrame(
+        [
+            ("scenes", "one", "accepted", "a"),
+            ("copies", "one", "rejected", "a"),
+            ("copies", "two", "rejected", "a"),
+            ("copies", "two", "rejected", "b"),
+            ("copies", "three", "rejected", "a"),
+            ("copies", "three", "duplicate", "b"),
+            ("copies", None, "rejected", "a"),
+            ("copies", None, "rejected", "b"),
+        ],
+        "event_type string, id string, status string, run string",
+    )
+    found = {(row["event_type"], row["id"], row["run"]) for row in dead_letters(kept).collect()}
+    assert found == {
+        ("copies", "one", "a"),
+        ("copies", "two", "b"),
+        ("copies", None, "a"),
+        ("copies", None, "b"),
+    }
+
+
+def test_a_column_refused_that_says_something_else_is_told_at_once(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT map('a', 'b') AS identifier, true AS refused")
+    with pytest.raises(ValueError, match=r"'refused' is of type boolean.*struct<field:string,error:string>"):
+        notify(rows, url="http://127.0.0.1:1", eventType=STORMS)
 
 
 def test_dead_letters_are_posted_again_with_the_same_ids(

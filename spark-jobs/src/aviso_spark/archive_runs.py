@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from pyspark.errors import AnalysisException
 
+from aviso_spark.folders import literal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -39,7 +41,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 def read_runs(session: SparkSession, folder: str) -> list[Run]:
     """Return what was read so far; nothing where nobody wrote that down."""
     try:
-        rows = session.read.schema(_COLUMNS).json(f"{folder}/{RUNS}").collect()
+        rows = session.read.schema(_COLUMNS).json(literal(f"{folder}/{RUNS}")).collect()
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return []

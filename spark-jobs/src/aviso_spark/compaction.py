@@ -16,7 +16,7 @@ import msgspec
 
 from aviso_spark.common.problems import JobError
 from aviso_spark.common.progress import told_progress
-from aviso_spark.folders import File, Folder, has_files
+from aviso_spark.folders import File, Folder, has_files, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ def read_files(session: SparkSession, place: str, columns: str) -> DataFrame:
     folder = Folder(session, place) if has_files(session) else None
     found = files_that_count(folder) if folder is not None else None
     if folder is None or found is None:
-        return reader.parquet(place)
+        return reader.parquet(literal(place))
     in_place, waiting = found
     rows = _read(session, folder, columns, in_place, base="")
     for base, paths in waiting.items():
@@ -147,7 +147,7 @@ def _read(
         .option("mergeSchema", "false")
         .schema(columns)
     )
-    return reader.parquet(*[f"{folder.place}/{path}" for path in paths])
+    return reader.parquet(*[literal(f"{folder.place}/{path}") for path in paths])
 
 
 def compact(session: SparkSession, job: str, folder: Folder, columns: str, stopping: Stopping) -> Compacted:

@@ -7,8 +7,9 @@ have its credentials; they are found in its virtual machine. A session on a serv
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from aviso_spark.common.problems import NotUnderstood
 from pyspark_aviso.places import file_system
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+
+_PATTERN: Final = re.compile(r"[\\{}\[\]*?]")
 
 
 class File(NamedTuple):
@@ -45,6 +49,11 @@ class ReadsFiles(Protocol):
 def open_folder(session: SparkSession, place: str) -> ReadsFiles:
     """Return a folder as Spark finds it; through a session on a server, as far as this machine reaches it."""
     return Folder(session, place) if has_files(session) else ReachedFolder(place)
+
+
+def literal(place: str) -> str:
+    """Return a folder or file as Spark reads just that one: in what it is told to read it looks for patterns."""
+    return _PATTERN.sub(r"\\\g<0>", place)
 
 
 def is_below(place: str, folder: str) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.progress import told_progress
 from aviso_spark.common.report import Finding, Report
-from aviso_spark.folders import Folder, has_files
+from aviso_spark.folders import Folder, has_files, literal
 from aviso_spark.stream_progress import STREAM_ACCOUNT
 from pyspark_aviso.receipt_rows import REFUSED_COLUMN
 from pyspark_aviso.receipts import notify
@@ -48,7 +48,7 @@ def sent(
     with told_progress(session, job):
         handle = notify(rows, **service.options(), idScope=id_scope, inFlight=in_flight)
         counts = handle.write_to(target)
-        findings = rejections(session.read.parquet(target)) if counts.rejected else ()
+        findings = rejections(session.read.parquet(literal(target))) if counts.rejected else ()
     return Report(job=job, counts=as_counts(counts), findings=findings, notes=(f"  receipts in {target}",))
 
 

@@ -45,6 +45,9 @@ _CSV: Final[Mapping[str, str]] = {
     "mode": "FAILFAST",
 }
 
+# What is broken, or of another type than it should be, is a mistake too, and not null.
+_JSON: Final[Mapping[str, str]] = {"mode": "FAILFAST"}
+
 _MEMBERS: Final = ("id", "collection", "geometry", "bbox", "properties", "assets", "links")
 _ITEM: Final = ", ".join(f"{name} string" for name in _MEMBERS)
 
@@ -82,6 +85,8 @@ def read_source(
             return stac_items(_read_stac(reader, source), fields=fields)
         case "csv":
             return reader.options(**{**_CSV, **source.options}).csv(source.name)
+        case "json":
+            return reader.options(**{**_JSON, **source.options}).json(source.name)
         case other:
             # What has no name is told by its options alone, as the topics of Kafka are.
             return reader.format(other).options(**source.options).load(source.name or None)

@@ -43,7 +43,9 @@ def spans_to_archive(held: Mapping[str, Held | None], archived: Mapping[tuple[st
 
 def span_to_fill(event_type: str, log: Held, *, first: int | None, last: int | None) -> Span | None:
     """Return the part of a range that the log holds, or None where that is nothing."""
-    begin, end = max(first or log.first, log.first), min(last or log.last, log.last)
+    begin = log.first if first is None else max(first, log.first)
+    # A log that began later than the range ends has nothing of it, and its last sequence may then be 0.
+    end = log.last if last is None else min(last, log.last)
     if begin > end:
         return None
     lost = begin - first if first is not None else 0

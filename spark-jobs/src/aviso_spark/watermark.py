@@ -2,7 +2,8 @@
 
 The file is replaced as a whole, and only after everything up to that value was answered for. A value says nothing about
 rows that come later with a lower or the same one, so the column has to be one that grows: an ingest time, a sequence.
-Rows without a value have no place in that order: they are counted, and never sent.
+Rows without a value have no place in that order: they are counted, and never sent. What was done stays done where the
+highest rows are gone for a while, and an instant is kept with its zone, for sessions are in one or another.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from pyspark.sql import functions as sql
-from pyspark.sql.types import DoubleType, FloatType, StringType
+from pyspark.sql.types import DoubleType, FloatType, StringType, TimestampType
 
 from aviso_spark.common.kept_files import replace_file
 from aviso_spark.common.problems import NotUnderstood
+from pyspark_aviso.sql_json import as_instant_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,7 +32,7 @@ class Watermark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Reached(NamedTuple):
-    """The highest value that there is now, None where there is none, and how many rows have no value."""
+    """The highest value that there is or was, None where there is none, and how many rows have no value."""
 
     mark: Watermark | None
     without_value: int
@@ -57,11 +59,14 @@ def write_watermark(file: str, mark: Watermark) -> None:
     replace_file(file, msgspec.json.encode(mark))
 
 
-def reached(frame: DataFrame, column: str) -> Reached:
-    """Return how far the rows go now."""
+def reached(frame: DataFrame, column: str, *, before: Watermark | None = None) -> Reached:
+    """Return how far the rows go now, which is no less far than they went before."""
     value, kind = sql.col(column), _kind(frame, column)
+    highest = sql.max(value)
+    if before is not None:
+        highest = sql.greatest(highest, sql.lit(before.value).cast(kind))
     row = frame.agg(
-        sql.max(value).cast("string").alias("highest"),
+        _as_text(highest, kind).alias("highest"),
         sql.count_if(value.isNull()).alias("without_value"),
         sql.count_if(_is_without_end(value, kind)).alias("without_end"),
         *[one.alias(name) for name, one in _of_text(value, kind).items()],
@@ -72,14 +77,22 @@ def reached(frame: DataFrame, column: str) -> Reached:
             f"--watermark-column {column}: NaN or infinite in {row['without_end']:,} rows, behind which nothing would "
             f"ever be new: leave them out with --where \"abs({column}) < double('Infinity')\", or mend them"
         )
-    if row["numbers"] or row["shortest"] != row["longest"]:
+    lengths = {row["shortest"], row["longest"]} - {None}
+    if before is not None and isinstance(kind, StringType):
+        lengths.add(len(before.value))
+    if row["numbers"] or len(lengths) > 1:
         raise NotUnderstood(
             f"--watermark-column {column}: it is text, of which '9' stands behind '10', so what is new would be passed "
             f"over: say of which type it is with --columns, as in '{column} timestamp, …', or cast it in the table. "
-            "Texts that are all equally long and no numbers, as instants of one form are, may stay"
+            "Texts that are all equally long, in all runs, and no numbers, as instants of one form are, may stay"
         )
     mark = None if row["highest"] is None else Watermark(column=column, value=row["highest"])
     return Reached(mark, row["without_value"])
+
+
+def _as_text(value: Column, kind: DataType) -> Column:
+    """Return a value as it is kept, which reads the same in every session."""
+    return as_instant_text(value) if isinstance(kind, TimestampType) else value.cast("string")
 
 
 def _of_text(value: Column, kind: DataType) -> dict[str, Column]:

@@ -65,11 +65,18 @@ def within_of(read: Mapping[str, Any], event_types: tuple[str, ...]) -> Within:
     """Return the part that a command line names, or say what of it does not go together."""
     names = ("from_sequence", "to_sequence", "from_time", "to_time")
     within = Within(**{name: read[name] for name in names})
+    for name in names[:2]:
+        _check_sequence(name, getattr(within, name))
     for name in names[2:]:
         _check_time(name, getattr(within, name))
     if within.has_sequences and len(event_types) != 1:
         raise NotUnderstood("sequences count in one log: name one event type with --event-types")
     return within
+
+
+def _check_sequence(name: str, given: int | None) -> None:
+    if given is not None and given < 1:
+        raise NotUnderstood(f"--{name.replace('_', '-')} {given}: a log counts from 1 on")
 
 
 def _check_time(name: str, text: str | None) -> None:
@@ -95,7 +102,7 @@ def _span(client: AsksService, event_type: str, log: Held, within: Within) -> Sp
         at = seek(client, event_type, within.from_time).at
         if at is None:
             return None
-        first = max(first or at, at)
+        first = at if first is None else max(first, at)
     if within.to_time is not None:
         behind = seek(client, event_type, within.to_time).at
         before = log.last if behind is None else behind - 1

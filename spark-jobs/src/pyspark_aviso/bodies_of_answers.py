@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import urllib3
@@ -17,13 +17,21 @@ READ_AT_ONCE: Final = 256 * 1024
 _LONGEST_EXCUSE: Final = 2000
 
 
-class _Excuse(msgspec.Struct):
+class _Said(msgspec.Struct):
     error: str = ""
     message: str = ""
     details: str = ""
+    code: str = ""
 
 
-_decode_excuse: Final = msgspec.json.Decoder(_Excuse).decode
+class Excuse(NamedTuple):
+    """Why the service does not do what it was asked for, and its code for that where it has one."""
+
+    text: str
+    code: str = ""
+
+
+_decode_said: Final = msgspec.json.Decoder(_Said).decode
 
 
 def read_body(response: urllib3.BaseHTTPResponse, attempts: Attempts, *, most: int | None = None) -> bytes:
@@ -47,22 +55,24 @@ def _wait_no_longer(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
         sock.settimeout(min(SILENCE_SECONDS, seconds))
 
 
-def read_excuse(response: urllib3.BaseHTTPResponse, attempts: Attempts) -> str:
+def read_excuse(response: urllib3.BaseHTTPResponse, attempts: Attempts) -> Excuse:
     """Return why the service does not do what it was asked for, in its words where it has some."""
     address = response.headers.get("Location")
     if 300 <= response.status < 400 and address:
         response.close()
-        return f"it is at {address[:_LONGEST_EXCUSE]!r}, which option 'url' must name if that is the service"
+        return Excuse(
+            f"it is at {address[:_LONGEST_EXCUSE]!r}, which option 'url' must name if that is the service"
+        )
     with closing(response):
         try:
             body = read_body(response, attempts, most=_LONGEST_EXCUSE)
         except urllib3.exceptions.HTTPError:
-            return "without a reason that could be read"
+            return Excuse("without a reason that could be read")
     try:
-        said = _decode_excuse(body)
+        said = _decode_said(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return excerpt(body)
-    return said.message or said.details or said.error or excerpt(body)
+        return Excuse(excerpt(body))
+    return Excuse(said.message or said.details or said.error or excerpt(body), said.code)
 
 
 def excerpt(body: bytes) -> str:

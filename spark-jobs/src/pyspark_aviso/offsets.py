@@ -78,7 +78,18 @@ def admit(start: Offset, head: Positions, *, most: int | None) -> Offset:
     turn = sum(begin.sequence for begin in begins.values())
     taken = waiting if most is None else _shares(waiting, most, turn=turn)
     ends = {name: Mark(begin.epoch, begin.sequence + taken[name]) for name, begin in begins.items()}
-    return {**start, **{name: ends[name] for name in ends if taken[name] or name not in start}}
+    return {
+        **start,
+        **{name: end for name, end in ends.items() if taken[name] or _is_of_another(start.get(name), end)},
+    }
+
+
+def _is_of_another(read: Mark | None, now: Mark) -> bool:
+    """Tell whether a log was not heard of, or is another one by now than that of which nothing was read.
+
+    Either is kept though nothing of the log is taken: else the stream could never again be one that fails on a loss.
+    """
+    return read is None or (read.sequence == 0 and read.epoch not in ("", now.epoch))
 
 
 def _shares(waiting: Mapping[str, int], most: int, *, turn: int) -> dict[str, int]:
@@ -166,9 +177,9 @@ def between(
         first = read.sequence + 1 if follows else now.first
         if first < now.first:
             on_loss(HistoryRemoved(name, wanted=first, first_held=now.first))
-        ranges.append(
-            Range(event_type=name, epoch=now.epoch, first=max(first, now.first), last=through.sequence)
-        )
+        begin = max(first, now.first)
+        if begin <= through.sequence:
+            ranges.append(Range(event_type=name, epoch=now.epoch, first=begin, last=through.sequence))
     return split_all(ranges, rows_per_partition)
 
 

@@ -10,7 +10,7 @@ then writing posts everything twice (the second time as duplicates, as long as t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark_aviso.options import OptionError, read_options
 from pyspark_aviso.receipt_rows import (
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
+
+
+RUN_COLUMN: Final = "run"
+"""Where receipts of several runs are together: the name of the run, which grows with time."""
+
+_PLACE: Final = "__aviso_place"
 
 
 class Counts(NamedTuple):
@@ -91,6 +97,7 @@ def notify(df: DataFrame, **options: str | float) -> Receipts:
     if chosen.report is not None or chosen.on_reject != "fail":
         raise OptionError("options 'report' and 'onReject' belong to the sink: here every row has a receipt")
     _check_names(df.columns)
+    _check_refused(df.schema)
     sent = [name for name in df.columns if name in WRITE_COLUMNS]
     # Refused before anything runs, rather than in a task.
     encoder_of(sent, chosen, scope="")
@@ -113,17 +120,34 @@ def _check_names(names: Sequence[str]) -> None:
             )
 
 
+def _check_refused(rows: StructType) -> None:
+    """Refuse a column that says otherwise than by field and error why a row is not to be posted."""
+    kind = next((field.dataType for field in rows.fields if field.name == REFUSED_COLUMN), None)
+    if kind is not None and kind.simpleString() != "struct<field:string,error:string>":
+        raise ValueError(
+            f"column {REFUSED_COLUMN!r} is of type {kind.simpleString()}: it says which rows are not to be posted, and "
+            "why, as struct<field:string,error:string>; give another column another name"
+        )
+
+
 def dead_letters(receipts: DataFrame) -> DataFrame:
-    """Return the rows that were rejected and never accepted since, ready to be posted again with their ids."""
+    """Return the rows that were rejected, ready to be posted again with their ids.
+
+    What was accepted under its id by any of these receipts is done. Where receipts say of which run they are, as those
+    of the jobs do, a row that was rejected in several runs is that of the last one.
+    """
+    from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    done = (
-        receipts.where(sql.col("status") != "rejected")
-        .where(sql.col("id").isNotNull())
-        .select("id")
-        .distinct()
-    )
-    rejected = receipts.where(sql.col("status") == "rejected").join(done, "id", "left_anti")
+    # An id means one thing in each event type.
+    known_by = ["event_type", "id"] if "event_type" in receipts.columns else ["id"]
+    is_rejected = sql.col("status") == "rejected"
+    done = receipts.where(~is_rejected & sql.col("id").isNotNull()).select(*known_by).distinct()
+    rejected = receipts.where(is_rejected).join(done, known_by, "left_anti")
+    if RUN_COLUMN in receipts.columns:
+        latest = Window.partitionBy(*known_by).orderBy(sql.desc(RUN_COLUMN))
+        rejected = rejected.withColumn(_PLACE, sql.rank().over(latest))
+        rejected = rejected.where(sql.col("id").isNull() | (sql.col(_PLACE) == 1)).drop(_PLACE)
     kept = [name for name in rejected.columns if name in WRITE_COLUMNS or name not in RECEIPT_COLUMNS]
     return rejected.select(*kept)
 

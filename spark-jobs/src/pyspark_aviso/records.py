@@ -1,17 +1,17 @@
 """Records posted: many in a request, and answered for one by one.
 
 A batch whose answer was lost may have been stored: it is sent again with the same ids, and the service knows its
-records again. Records that the service says failed on its side are repeated alone, and what is too large for it goes in
-halves.
+records again. Records that the service says failed on its side are repeated alone. What it refuses as a whole for the
+records in it, as they are too large or no JSON, goes in halves, and one alone is rejected.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark_aviso.refused_bodies import halves, is_about_records, rejected, rows_of
 from pyspark_aviso.results import NOTHING, PREFER_SHORT, NoAnswer, Posted, Result, read_posted
 from pyspark_aviso.retrying import Attempts
-from pyspark_aviso.too_large import TOO_LARGE, halves, rejected, rows_of
 from pyspark_aviso.transport import Refused, TransportError
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ _IN_SHORT: Final = _IN_FULL | PREFER_SHORT
 def post_records(client: Client, event_type: str | None, lines: bytes, count: int) -> list[Result]:
     """Post lines with one record each, and return what became of each, in their order.
 
-    `failed` is what the service could not store before the deadline. What is too large for the service is posted in
-    halves, and rejected where it is one record. Raises where the service does not answer, or refuses the whole. The
-    event type is only what an error says these records are; each record has its own.
+    `failed` is what the service could not store before the deadline. What it takes no record of is posted in halves,
+    and rejected where it is one record. Raises where the service does not answer, or refuses the request. The event
+    type is only what an error says these records are; each record has its own.
     """
     return _post_all(client, event_type, lines, count, is_short=False).results
 
@@ -55,10 +55,10 @@ def _post(
     try:
         return _post_whole(client, lines, count, attempts, what, is_short=is_short)
     except Refused as refusal:
-        if refusal.status != TOO_LARGE:
+        if not is_about_records(refusal):
             raise
         if count == 1:
-            return Posted(0, 0, [rejected(lines, str(refusal))])
+            return Posted(0, 0, [rejected(lines, refusal)])
     posted, begin = NOTHING, 0
     for half in halves(lines):
         of_half = _post(client, b"".join(half), len(half), attempts, what, is_short=is_short)

@@ -47,20 +47,23 @@ class BrokeOff(TransportError):
 class Refused(TransportError):
     """The service refused a request, and would refuse it again."""
 
-    def __init__(self, status: int, message: str, *, what: str) -> None:
+    def __init__(self, status: int, message: str, *, what: str, code: str = "") -> None:
         super().__init__(
             f"{what}: the service refused it with {status}: {message}{_REMEDIES.get(status, '')}"
         )
         self.status = status
+        # The service's own word for the reason, where it was the service that answered.
+        self.code = code
+        self.reason = message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _refused, (self.status, str(self))
+        return _refused, (self.status, str(self), self.code, self.reason)
 
 
-def _refused(status: int, text: str) -> Refused:
+def _refused(status: int, text: str, code: str, reason: str) -> Refused:
     refused = Refused.__new__(Refused)
     Exception.__init__(refused, text)
-    refused.status = status
+    refused.status, refused.code, refused.reason = status, code, reason
     return refused
 
 
@@ -246,9 +249,9 @@ class Client:
                 return response
             excuse = read_excuse(response, attempts)
             if not is_worth_repeating(response.status):
-                raise Refused(response.status, excuse, what=what)
+                raise Refused(response.status, excuse.text, what=what, code=excuse.code)
             wanted = retry_after_seconds(response.headers.get("Retry-After"), now=time.time())
-            self._repeat(attempts, wanted, what, f"{response.status}: {excuse}", None)
+            self._repeat(attempts, wanted, what, f"{response.status}: {excuse.text}", None)
 
     def _repeat(
         self, attempts: Attempts, at_least_seconds: float, what: str, reason: str, cause: Exception | None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aviso_spark.analytics.grid import day_field, grid_of, label_fields, values_of
+from aviso_spark.analytics.grid import MOST_VALUES, day_field, grid_of, label_fields, values_of
 from aviso_spark.archive_runs import Run, covered, positions
 from aviso_spark.command import main, parser
 from aviso_spark.common.problems import NotUnderstood
@@ -41,6 +41,14 @@ def test_a_range_that_means_nothing_is_refused(text: str) -> None:
     """With the field that it was given for."""
     with pytest.raises(NotUnderstood, match="--expect step"):
         values_of("step", text)
+
+
+def test_a_range_that_nobody_can_have_meant_is_refused_before_it_is_spelt_out() -> None:
+    assert len(values_of("step", f"1..{MOST_VALUES}")) == MOST_VALUES
+    with pytest.raises(
+        NotUnderstood, match=r"--expect step: '0..1000000000/1' has 1,000,000,001 values, at most"
+    ):
+        values_of("step", "0..1000000000/1")
 
 
 def test_a_field_that_is_named_twice_has_both_values() -> None:

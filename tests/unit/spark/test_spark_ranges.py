@@ -237,6 +237,19 @@ def test_a_replaced_log_is_read_from_its_beginning_where_that_is_accepted() -> N
     assert {type(one) for one in lost} == {LogReplaced}
 
 
+def test_of_a_replaced_log_of_which_nothing_was_read_the_new_one_is_kept() -> None:
+    """Else a stream that has accepted the loss once could never again be one that fails on it."""
+    start = {"read": Mark("a", 4), "unread": Mark("a", 0)}
+    head = {"read": held(1, 4), "unread": held(1, 0, epoch="b")}
+    end = admit(start, head, most=None)
+    assert end == {"read": Mark("a", 4), "unread": Mark("b", 0)}
+    lost: list[Exception] = []
+    assert between(start, end, head, rows_per_partition=10, on_loss=lost.append) == []
+    assert [type(one) for one in lost] == [LogReplaced]
+    for name, mark in end.items():
+        check_log(name, mark, head[name])
+
+
 def test_an_event_type_that_appears_is_read_from_where_it_begins() -> None:
     """That its log has lost its beginning long ago concerns nobody."""
     log = {"maps": held(5, 8)}

@@ -95,6 +95,33 @@ def test_a_body_that_is_too_large_is_posted_in_halves_until_one_record_alone_is_
 
 
 @pytest.mark.parametrize(
+    "bad", [b'{"id":"odd", ', b'{"id":"odd","payload":' + b"[" * 200 + b"]" * 200 + b"}"]
+)
+def test_records_that_are_no_json_are_rejected_also_where_they_are_all_that_is_posted(
+    avisod: Program, bad: bytes
+) -> None:
+    """The service refuses such a body as a whole, and only the records in it are to blame."""
+    client = Client(avisod.url)
+    for count in (1, 3):
+        results = post_records(client, EVENT_TYPE, (bad + b"\n") * count, count)
+        assert [(result.index, result.status) for result in results] == [
+            (n, "rejected") for n in range(count)
+        ]
+        assert all(str(result.message).startswith("JSON parsing failed") for result in results)
+    good = lines("beside no json", [str(len(bad))])
+    results = post_records(client, EVENT_TYPE, bad + b"\n" + good, 2)
+    assert [result.status for result in results] == ["rejected", "accepted"]
+
+
+def test_a_request_that_is_refused_by_somebody_else_is_no_matter_of_its_records(proxy: FaultProxy) -> None:
+    """Every row would be told to be bad where only the address is."""
+    proxy.faults = [Refusal(400, {}, b"<html>The plain HTTP request was sent to HTTPS port</html>")]
+    with pytest.raises(TransportError, match="HTTPS port"):
+        post_records(Client(proxy.url), EVENT_TYPE, lines("elsewhere", ["a"]), 1)
+    assert len(proxy.posts) == 1
+
+
+@pytest.mark.parametrize(
     "body", [b"", b"[]", b'{"results":[]}', b'{"results":[{"index":1,"status":"accepted"}]}']
 )
 def test_an_answer_that_does_not_answer_for_every_record_is_an_error(proxy: FaultProxy, body: bytes) -> None:

@@ -55,6 +55,7 @@ def test_a_range_is_filled_as_far_as_it_is_held() -> None:
     assert span_to_fill("a", held(5, 9), first=3, last=7) == span(5, 7, lost=2)
     assert span_to_fill("a", held(5, 9), first=None, last=None) == span(5, 9)
     assert span_to_fill("a", held(5, 9), first=10, last=12) is None
+    assert span_to_fill("a", held(1, 9), first=None, last=0) is None
 
 
 def test_two_lives_of_one_log_are_not_replayed_together() -> None:

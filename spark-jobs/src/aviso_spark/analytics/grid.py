@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _DATES: Final = ("%Y%m%d", "%Y-%m-%d")
 _RANGE: Final = re.compile(r"(?P<first>[\d-]+)\.\.(?P<last>[\d-]+)(/(?P<step>[1-9]\d*))?", re.ASCII)
+# Every combination becomes a row.
+MOST_VALUES: Final = 100_000
 # What people call a field that holds a day.
 _DAYS: Final = ("date", "day", "valid_date", "base_date")
 
@@ -48,7 +50,12 @@ def _values(field: str, part: str) -> Iterator[str]:
         yield from _days(first, last, step, form)
     elif first.isdigit() and last.isdigit():
         width = len(first) if first.startswith("0") else 0
-        yield from (f"{number:0{width}d}" for number in range(int(first), int(last) + 1, step))
+        numbers = range(int(first), int(last) + 1, step)
+        if len(numbers) > MOST_VALUES:
+            raise NotUnderstood(
+                f"--expect {field}: '{part}' has {len(numbers):,} values, at most {MOST_VALUES:,} can be expected"
+            )
+        yield from (f"{number:0{width}d}" for number in numbers)
     else:
         raise NotUnderstood(f"--expect {field}: '{part}' is a range of neither whole numbers nor days")
 

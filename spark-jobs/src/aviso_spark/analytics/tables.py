@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from aviso_spark.common.progress import told_progress
 from aviso_spark.common.stopping import Stopping
+from aviso_spark.folders import literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,4 +35,4 @@ class Tables(msgspec.Struct, frozen=True, kw_only=True):
         place = f"{self.folder}/{FOLDER}/{name}"
         with told_progress(self.session, f"{self.job}: {name}"):
             rows.write.mode("overwrite").parquet(place)
-        return self.session.read.schema(rows.schema).parquet(place)
+        return self.session.read.schema(rows.schema).parquet(literal(place))

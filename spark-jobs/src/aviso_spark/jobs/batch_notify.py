@@ -16,6 +16,7 @@ from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.report import Finding, Report
 from aviso_spark.common.service import ServiceAddress, read_event_schema
 from aviso_spark.expressions import Expressions
+from aviso_spark.folders import literal
 from aviso_spark.mapping_arguments import add_mapping, add_reading, expressions_of
 from aviso_spark.sources import Source, source_of
 from pyspark_aviso.receipts import dead_letters
@@ -165,7 +166,7 @@ def run(job: BatchNotify, session: SparkSession, stopping: Stopping) -> Report:
 
 def read_receipts(session: SparkSession, folder: str) -> DataFrame:
     """Return the receipts of all runs, each of which has the columns of its own rows."""
-    return session.read.option("mergeSchema", "true").parquet(folder)
+    return session.read.option("mergeSchema", "true").parquet(literal(folder))
 
 
 def read(session: SparkSession, job: BatchNotify, schema: EventSchema) -> DataFrame:
@@ -212,7 +213,7 @@ def _new_rows(rows: DataFrame, job: BatchNotify) -> tuple[DataFrame, Watermark |
     if job.watermark_file is None or job.watermark_column is None:
         return rows, None, ()
     before = watermark.read_watermark(job.watermark_file, job.watermark_column)
-    now = watermark.reached(rows, job.watermark_column)
+    now = watermark.reached(rows, job.watermark_column, before=before)
     what = (
         f"null in --watermark-column {job.watermark_column}, and never sent: give them a value, or send them by a run "
         "without --watermark"

@@ -13,6 +13,7 @@ from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.report import Finding, Report
 from aviso_spark.common.service import ServiceAddress, read_event_schema
 from aviso_spark.expressions import Expressions
+from aviso_spark.folders import literal
 from aviso_spark.mapping_arguments import add_mapping, add_reading, expressions_of
 from aviso_spark.sources import Source, source_of
 from aviso_spark.stream_sources import has_name, limited, new_objects
@@ -232,7 +233,7 @@ def _followed(job: StreamNotify, rows: DataFrame, session: SparkSession, stoppin
     done = follow(query, NAME, stopping, every_seconds=job.trigger[1] if job.trigger else 0.0)
     findings: tuple[Finding, ...] = ()
     if done.rejected:
-        receipts = session.read.parquet(job.receipts)
+        receipts = session.read.parquet(literal(job.receipts))
         findings = rejections(receipts.where(receipts["run"] == name))
     notes = [f"  receipts in {job.receipts} (run={name})"]
     if stopping.is_asked:
