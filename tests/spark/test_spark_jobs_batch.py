@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -297,8 +298,8 @@ def test_a_watermark_is_the_same_instant_in_every_session(spark: SparkSession) -
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"name":"a","lev', "Unexpected end-of-input"),
-        ('{"name":"a","level":"x"}', "Cannot parse the field name 'level' and the value x"),
+        ('{"name":"a","lev', r"Unexpected end-of-input.*; JSON is read by the line.*--option multiLine=true"),
+        ('{"name":"a","level":"x"}', r"Cannot parse the field name 'level' and the value x.*mode=PERMISSIVE"),
     ],
     ids=["broken", "of another type"],
 )
@@ -325,7 +326,7 @@ def test_json_that_is_no_row_is_an_error(
         "--dry-run",
     )
     assert job(service, *asked) == 3
-    assert told in capsys.readouterr().err
+    assert re.search(told, capsys.readouterr().err)
     source = source_of(str(file), format_=None, options={"mode": "DROPMALFORMED"}, columns=columns[1])
     assert [row["name"] for row in read_source(spark.read, source).collect()] == ["b"]
 

@@ -48,15 +48,17 @@ class Credentials:
         # A mounted secret is replaced by another file, so its number changes even where its time does not.
         try:
             status = path.stat()
+            now = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if now == self._seen:
+                return self._token
+            data = path.read_bytes()
         except OSError as error:
             raise OptionError(
                 f"the token file '{file}' cannot be read ({error.strerror}): it is named by option 'tokenFile' or by "
                 f"{FILE_VARIABLE}, and must be there wherever requests are made, on executors as well"
             ) from error
-        now = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if now != self._seen:
-            self._token = _checked(path.read_bytes().decode("latin-1"), f"the token file '{file}'")
-            self._seen = now
+        self._token = _checked(data.decode("latin-1"), f"the token file '{file}'")
+        self._seen = now
         return self._token
 
 

@@ -145,6 +145,8 @@ def read_options(given: Mapping[str, str], kind: Kind) -> Options:
         raise OptionError(_told(error, shape)) from error
     _check_url(options.url)
     _check_seconds(options)
+    if isinstance(options, ReadOptions | StreamReadOptions):
+        _check_event_types(options.event_types)
     return options
 
 
@@ -212,6 +214,14 @@ def _check_seconds(options: Options) -> None:
             raise OptionError(
                 f"option '{field.encode_name}' must be a number of seconds such as 60, not {value}"
             )
+
+
+def _check_event_types(text: str) -> None:
+    """Refuse a list without names: everything would be read."""
+    if text and not text.replace(",", "").strip():
+        raise OptionError(
+            f"option 'eventTypes' names none: {text!r}; leave it out to read all that you may read"
+        )
 
 
 def _check_url(url: str) -> None:

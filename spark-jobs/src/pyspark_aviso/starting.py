@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 EARLIEST, LATEST = "earliest", "latest"
 # A first sequence, one of the words, or a date.
 Start: TypeAlias = int | str
+
+# A day has as many, 20300131, and seconds since 1970 have more.
+_FEWEST_DIGITS_OF_A_TIME: Final = 8
 
 
 def read_starting(text: str) -> Start | dict[str, Start]:
@@ -40,6 +43,11 @@ def _checked(start: Start) -> Start:
         return start
     if start in (EARLIEST, LATEST):
         return start
+    if start.isdigit() and len(start) < _FEWEST_DIGITS_OF_A_TIME:
+        raise OptionError(
+            f"option 'startingOffsets': {start} is a sequence, which counts in one log: name the event type, as in "
+            f'{{"maps": {start}}}'
+        )
     try:
         instant_of(start)
     except (ValueError, OverflowError, OSError) as error:

@@ -48,14 +48,23 @@ def test_a_batch_is_read_from_its_command_line() -> None:
         (["in.csv", "--receipts", "r"], "--event-type says"),
         (["in", "--event-type", "a", "--dry-run"], "say it with --format"),
         (["in.csv", "--event-type", "a", "--dry-run", "--watermark", "w"], "go together"),
+        (["in.csv", "--event-type", "a", "--dry-run", "--deadline-seconds", "-1"], "--deadline-seconds: "),
+        (["in.csv", "--event-type", "a", "--dry-run", "--url", "nonsense"], "--url must be the address"),
     ],
 )
 def test_what_does_not_go_together_ends_with_code_2(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is started for that: there is no Spark in this test."""
-    assert main(["batch-notify", *arguments, "--url", URL]) == ExitCode.NOT_UNDERSTOOD
+    assert main(["batch-notify", "--url", URL, *arguments]) == ExitCode.NOT_UNDERSTOOD
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argument", ["--from-sequence", "--to-sequence"])
+def test_a_log_has_no_sequence_before_the_first(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["archive", "folder", argument, "0", "--event-types", "a", "--url", URL]
+    assert main(asked) == ExitCode.NOT_UNDERSTOOD
+    assert f"{argument} 0: a log counts from 1 on" in capsys.readouterr().err
 
 
 def test_a_range_of_an_archive_needs_its_one_event_type(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -64,6 +64,14 @@ def test_a_wrong_option_is_refused_with_its_name_and_the_remedy(given: dict[str,
     assert "s3cret" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("kind", ["read", "stream"])
+def test_a_list_of_event_types_without_any_is_not_all_of_them(kind: Literal["read", "stream"]) -> None:
+    for text in (",", " , ,"):
+        with pytest.raises(OptionError, match="option 'eventTypes' names none"):
+            read_options({"url": URL, "eventTypes": text}, kind)
+    assert read_options({"url": URL, "eventTypes": ""}, kind).event_types == ""
+
+
 def test_what_spark_passes_on_to_every_source_is_no_unknown_option() -> None:
     """A query's checkpoint reaches its sources as well as its sink."""
     options = read_options({"url": URL, "eventtypes": "a,b", "checkpointlocation": "/c"}, "stream")
@@ -97,6 +105,12 @@ def test_the_environment_has_the_token_where_no_file_is_named(
 ) -> None:
     """No token is no header."""
     assert Credentials().headers(environ) == headers
+
+
+def test_a_token_file_that_is_a_folder_is_told_like_one_that_is_not_there(tmp_path: Path) -> None:
+    for file in (tmp_path, tmp_path / "none"):
+        with pytest.raises(OptionError, match=r"cannot be read \(.*named by option 'tokenFile'"):
+            Credentials(str(file)).headers({})
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ def test_a_name_that_is_new_and_wrong_is_told_where_a_query_goes_on(service: Pub
     [
         ("newest", r"'newest' is neither earliest nor latest nor a date"),
         ("{", r"'startingOffsets' must be earliest, latest, a date, or a JSON object"),
+        ("5", r'5 is a sequence, which counts in one log: name the event type, as in {"maps": 5}'),
         ('{"maps": 0}', r"the first sequence that there is is 1, not 0"),
         ('{"maps": "soon"}', r"'soon' is neither earliest nor latest"),
         ('{"maps": [1]}', r"must be earliest, latest, a date, or a JSON object"),

@@ -11,6 +11,7 @@ from aviso_spark.common.exit_codes import ExitCode
 from aviso_spark.common.problems import NotUnderstood
 from aviso_spark.common.service import ServiceAddress
 from pyspark_aviso.credentials import FILE_VARIABLE, TOKEN_VARIABLE
+from pyspark_aviso.options import read_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,12 +96,15 @@ def service_of(read: Mapping[str, Any]) -> ServiceAddress:
     """Return the service that a command line names, or say that it names none."""
     if read["url"] is None:
         raise NotUnderstood(f"say where the service is, with --url or {URL_VARIABLE}")
-    return ServiceAddress(
+    address = ServiceAddress(
         url=read["url"],
         token_file=read["token_file"],
         ca_file=read["ca_file"],
         deadline_seconds=read["deadline_seconds"],
     )
+    # What is no address or no time is said at once, and not after a session has begun.
+    read_options(address.options(), "read")
+    return address
 
 
 def key_value(text: str) -> tuple[str, str]:

@@ -71,6 +71,12 @@ _REMEDIES: Final = {
         "; mend it, or say with --option mode=PERMISSIVE that what is missing or of another type is null, or with "
         "mode=DROPMALFORMED that such rows are left out"
     ),
+    "com.fasterxml.jackson.core.": (
+        "; JSON is read by the line: mend it, or say with --option multiLine=true that a file is one object or list"
+    ),
+    "Cannot parse the field name": (
+        "; mend it, or say with --option mode=PERMISSIVE that what is of another type is null"
+    ),
 }
 _ARGUMENTS: Final = {
     "Set option 'acceptRepeats' to true": "Give --accept-repeats",
